@@ -174,8 +174,8 @@ function addInit(platform: Command): void {
     .addHelpText(
       'after',
       `
-Needs ORDER_API_URL and ORDER_API_TOKEN, unless the schema is given without --order. Prints no value of the order. If the
-order cannot be fetched, nothing is written. Exits 3 if the platform has no such order.
+Needs ORDER_API_URL and ORDER_API_TOKEN, unless the schema is given without --order. Prints no value of the order. An
+order is also asked for with a wrong token, to see how that is answered. If it cannot be fetched, nothing is written. Exits 3 if the platform has no such order.
 ${examples('expediter platform init --order order-4711', 'expediter platform init --header x-api-key', 'expediter platform init --schema schema.graphql')}`,
     )
     .action(async ({ out, header, order, ...from }: InitOptions, command: Command) => {

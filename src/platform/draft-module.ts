@@ -40,8 +40,17 @@ export async function readSchema(file: string | undefined): Promise<GraphQLSchem
   }
 }
 
-/** An order that was fetched by `sampleQuery`. `refused` are paths from it that the token may not read. */
-export type Sample = { field: OrderField; order: unknown; refused: ReadonlySet<string> };
+/**
+ * An order that was fetched by `sampleQuery`. `refused` are paths from it that the token may not read. `hidesToken`: a
+ * wrong token is answered as if it might read other orders.
+ */
+export type Sample = { field: OrderField; order: unknown; refused: ReadonlySet<string>; hidesToken?: boolean };
+
+const errorCodeFor = ({ steps }: OrderField): string => `
+/** A wrong token is answered by FORBIDDEN for the order itself. */
+export const errorCode = ({ path = [], extensions }: PlatformError) =>
+  path.length <= ${steps.length} && extensions?.['code'] === 'FORBIDDEN' ? 'UNAUTHENTICATED' : undefined;
+`;
 
 const NONE: ReadonlySet<string> = new Set();
 const WIDTH = 120;
@@ -393,12 +402,18 @@ export function draftModule(
   }
   const type = field.steps.reduceRight((inner, { name }) => `{ ${name}: ${inner} | null }`, 'Order');
   const used = HELPERS.filter((name) => new RegExp(`\\b${name}\\(`).test(body.replaceAll(/ \/\/ .*/g, '')));
-  const imports = [...used, 'type OrderInput', ...(skips ? ['type Skipped'] : [])].join(', ');
+  const hidesToken = sample?.hidesToken === true;
+  const imports = [
+    ...used,
+    'type OrderInput',
+    ...(hidesToken ? ['type PlatformError'] : []),
+    ...(skips ? ['type Skipped'] : []),
+  ].join(', ');
   const text = `/** Turns orders of our platform into Expediter's: ORDER_MODULE names this file. Check it: expediter platform check */
 import { ${imports} } from 'expediter-platform';
 
 export const query = \`${documentOf(field, tree)}\`;
-${takesNumber(field) ? '\nexport const variables = (orderId: string) => ({ id: Number(orderId) });\n' : ''}${header === undefined ? '' : `\nexport const headers = (token: string | undefined) => ({ '${header}': token ?? '' });\n`}
+${takesNumber(field) ? '\nexport const variables = (orderId: string) => ({ id: Number(orderId) });\n' : ''}${header === undefined ? '' : `\nexport const headers = (token: string | undefined) => ({ '${header}': token ?? '' });\n`}${hidesToken ? errorCodeFor(field) : ''}
 ${table}type Order = ${printType(tree, '')};
 
 export function toCanonicalOrder(data: ${type}): OrderInput${skips && ' | Skipped'} | null {

@@ -593,7 +593,7 @@ describe('platform init --order', () => {
     const coded = (code: string) => new GraphQLError('of Ada Lovelace', { extensions: { code } });
     const rootValue = {
       order: ({ id }: { id: string }, { token }: { token: string }) => {
-        if (token === 'Bearer wrong') throw coded('FORBIDDEN');
+        if (!/^Bearer (all|some)$/.test(token)) throw coded('FORBIDDEN');
         if (id === 'c-9') throw coded('NOT_FOUND');
         const emailAddress = () => {
           if (token !== 'Bearer some') return PAID.customer.emailAddress;
@@ -633,6 +633,20 @@ describe('platform init --order', () => {
     const checked = await check(`${PAID.id} --no-details`, { ...at, ORDER_API_TOKEN: 'all', ORDER_MODULE: file });
     expect(checked.out).toMatch(/^c-7 +can be placed: a delivery at o-3 for 27\.95 EUR$/m);
     expect(checked.out).toMatch(/^\d+ TODOs are left in /m);
+  });
+
+  it('drafts errorCode for a platform that answers a wrong token as if it might read other orders', async () => {
+    const { file, ended } = init('expired', 'all', '--order', PAID.id);
+    await ended;
+    const asked = (token: string) => check(PAID.id, { ...at, ORDER_API_TOKEN: token, ORDER_MODULE: file });
+    expect((await asked('wrong')).out).toMatch(/denies us access: check ORDER_API_TOKEN/);
+    expect((await asked('some')).out).toMatch(/denies us order\.customer\.emailAddress/);
+    const doctor = await runCli({ ...env, ...at, ORDER_API_TOKEN: 'wrong', ORDER_MODULE: file }, [
+      'doctor',
+      '--only',
+      'platform',
+    ]);
+    expect(doctor).toMatchObject({ code: 1, out: expect.stringMatching(/refuses us \(200\)/) });
   });
 
   it('leaves out a field that the token may not read, and names it', async () => {
