@@ -174,8 +174,8 @@ function addInit(platform: Command): void {
     .addHelpText(
       'after',
       `
-Needs ORDER_API_URL and ORDER_API_TOKEN, unless the schema is given without --order. Prints no value of the order. An
-order is also asked for with a wrong token, to see how that is answered. If it cannot be fetched, nothing is written. Exits 3 if the platform has no such order.
+Needs ORDER_API_URL and ORDER_API_TOKEN, unless the schema is given without --order. Prints no value of the order, which
+is fetched with a wrong token too, to see the answer. If it cannot be fetched, nothing is written. Exits 3 if there is none.
 ${examples('expediter platform init --order order-4711', 'expediter platform init --header x-api-key', 'expediter platform init --schema schema.graphql')}`,
     )
     .action(async ({ out, header, order, ...from }: InitOptions, command: Command) => {
@@ -259,11 +259,10 @@ async function shown(checked: CheckedOrder, options: CheckOptions) {
     const units = 10 ** minorDigits(currency);
     const inMinor = units === 1 ? '1 minor unit' : `${units} minor units`;
     // Hundredths of yen end in 00. Doubtful ones are a remark.
-    const isDecided =
-      units === 100 || (units === 1 && !isWhole(order)) || checked.remarks.some(({ path }) => path === 'money');
-    const hint = isDecided
-      ? undefined
-      : `1 ${currency} is ${inMinor}. Does the platform keep hundredths? Use fromHundredths.`;
+    const isOpen = units === 1 ? isWhole(order) : units !== 100;
+    const isDoubted = checked.remarks.some(({ path }) => path === 'money');
+    const says = `1 ${currency} is ${inMinor}. Does the platform keep hundredths? Use fromHundredths.`;
+    const hint = isOpen && !isDoubted ? says : undefined;
     return { ...checked, order: reveal ? order : maskOrder(order), inShort, cancelled, isDoubtful, hint, ...ticket };
   }
   if (checked.state !== 'failed') return checked;

@@ -72,10 +72,7 @@ const inWords = (amount: number, currency: string): string => `${toDecimal(amoun
 type Line = CanonicalOrder['items'][number] | Modifier;
 const linesOf = ({ items }: CanonicalOrder): Line[] => flattenModifiers<Line>(items);
 
-/**
- * All amounts that a person sets, but 0. A tax is computed, so its hundredths may be any. So may those of a percentage:
- * without cents, only prices count.
- */
+/** All amounts but 0 that a person sets: no tax, and in a currency without cents only prices, since percentages vary. */
 function amountsOf(order: CanonicalOrder): number[] {
   const { subtotal, discount = 0, tip, fee, total, currency } = order.money;
   const prices = linesOf(order).map(({ unitPrice = 0 }) => unitPrice);

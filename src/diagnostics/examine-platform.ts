@@ -41,8 +41,6 @@ const TRY_ONE = 'try a real order: expediter platform check <orderId>';
 const WRITE_ONE = 'the default query does not fit: write a module for ORDER_MODULE, see expediter platform init';
 const FIELD_REFUSED = 'remove it from the query of ORDER_MODULE, or let the token read it';
 const REFUSED = 'set ORDER_API_TOKEN to a token that may read every order';
-/** What no platform takes. The answer shows what becomes of orders when the token expires. */
-const WRONG_TOKEN = 'expediter-asks-with-a-wrong-token';
 const WORDS_LIMIT = 200;
 const FAULTS_MAX = 5;
 /** The most queries for one sample order, each without the fields that the one before was refused. */
@@ -178,7 +176,7 @@ export async function fetchSample(
       const below = paths.map((path) => path.slice(field.steps.length).join('.')).filter((path) => path !== '');
       if (errors.length === 0 && isObject(order)) {
         const query = sampleQuery(schema, field, refused);
-        const denied = await asker(url, headersFor(WRONG_TOKEN, header))(query, { id });
+        const denied = await asker(url, headersFor('expediter-asks-with-a-wrong-token', header))(query, { id });
         const judge = answerJudge({ query }, () => {});
         const hidesToken = typeof denied === 'object' && judge(denied).judgement === 'order refused';
         return { field, order, refused, hidesToken };

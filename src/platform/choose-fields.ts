@@ -9,10 +9,8 @@ export type Chosen = {
   fields: Map<string, Choice>;
   /** By the draft's variable: the list whose entries it is. */
   lists: Readonly<Record<'item' | 'extra' | 'discount', Found | undefined>>;
-  /** The lists, and JSON, that may hold what no field is for, by what they may hold. `forms` are with and without tax. */
-  hints: Readonly<
-    Record<'order' | 'item' | 'extra' | 'fee' | 'address' | 'discount' | 'type' | 'foreign' | 'forms', Found[]>
-  >;
+  /** The lists, and JSON, that may hold what no field is for, by what they may hold. `net` is without tax. */
+  hints: Record<'order' | 'item' | 'extra' | 'fee' | 'address' | 'discount' | 'type' | 'foreign' | 'net', Found[]>;
 };
 
 /** The objects that may be above a field. */
@@ -225,14 +223,11 @@ export function chooseFields(schema: GraphQLSchema, field: OrderField, refused: 
       discount: lists(order, /\b(discount|voucher|promotion|coupon)s?\b/, /list|json|text|number/),
       type: lists(order, /^(fulfill?ments?|shipping|deliver\w*)( (lines|orders))?$/),
       foreign: order.filter(isForeign),
-      forms: ['unitPrice', 'subtotal', 'fee'].flatMap((name) => {
-        const { best, close = [] } = fields.get(name) ?? {};
-        const other = best?.tax && close.find(({ tax }) => tax && tax !== best.tax);
-        return best && other ? [best, other] : [];
-      }),
+      net: ['unitPrice', 'subtotal', 'fee'].flatMap((name) => fields.get(name)?.close.find(isNet) ?? []),
     },
   };
 }
+const isNet = ({ tax }: Found): boolean => tax === 'net';
 const isOwn = ({ above }: Found): boolean => above.length === 0;
 const pathOf = (steps: Found['steps']): string => steps.map(({ name }) => name).join('.');
 

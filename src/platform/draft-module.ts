@@ -234,17 +234,14 @@ function specials(
   const [total, net] = [of('total'), of('totalNet')];
   if (!of('tax') && total && net) {
     values.set('tax', `${write('$', 'total', true)} - ${write('$', 'totalNet', true)}`);
-    const tax = `Number(${read(total)}) - Number(${read(net)})`;
-    const whole = total.unit === 'decimal' ? tax : `(${tax}) / 100`;
-    todos.set('tax', `fractions of a yen? roundTogether([${whole}], currency).sum`);
+    const part = `(Number(${read(total)}) - Number(${read(net)}))${total.unit === 'decimal' ? '' : ' / 100'}`;
+    todos.set('tax', `fractions of a yen? roundTogether([${part}], currency).sum`);
   }
   if (isGross || (includesTax !== undefined && !of('pricesIncludeTax'))) {
-    const includes = isGross || includesTax === true;
-    values.set('pricesIncludeTax', String(includes));
-    const others = hints.forms.filter(({ tax }) => tax === (includes ? 'net' : 'gross')).map(pathOf);
-    const only = includes ? "true only if all your shops' prices include the tax" : "false only if no shop's prices do";
-    if (others.length > 0 && !of('pricesIncludeTax'))
-      todos.set('pricesIncludeTax', `${only}; otherwise ${others.join(', ')} ${includes ? 'without' : 'with'} it`);
+    values.set('pricesIncludeTax', String(isGross || includesTax));
+    const only = `true only if all your shops' prices include the tax; otherwise ${hints.net.map(pathOf).join(', ')}`;
+    if ((isGross || includesTax) && hints.net.length > 0 && !of('pricesIncludeTax'))
+      todos.set('pricesIncludeTax', `${only} without it`);
   }
   const count = of('quantity');
   // A missing quantity is no cancelled line.
@@ -403,12 +400,8 @@ export function draftModule(
   const type = field.steps.reduceRight((inner, { name }) => `{ ${name}: ${inner} | null }`, 'Order');
   const used = HELPERS.filter((name) => new RegExp(`\\b${name}\\(`).test(body.replaceAll(/ \/\/ .*/g, '')));
   const hidesToken = sample?.hidesToken === true;
-  const imports = [
-    ...used,
-    'type OrderInput',
-    ...(hidesToken ? ['type PlatformError'] : []),
-    ...(skips ? ['type Skipped'] : []),
-  ].join(', ');
+  const types = ['type OrderInput', hidesToken && 'type PlatformError', skips && 'type Skipped'].filter(Boolean);
+  const imports = [...used, ...types].join(', ');
   const text = `/** Turns orders of our platform into Expediter's: ORDER_MODULE names this file. Check it: expediter platform check */
 import { ${imports} } from 'expediter-platform';
 

@@ -53,12 +53,7 @@ const CAUSES: Table = {
   platform_refuses_us: {
     says: 'the ordering platform denies us access: check ORDER_API_TOKEN',
     inShort: 'platform refuses us',
-    toDo: [
-      {
-        say: CHECK_THE_TOKEN,
-        run: 'expediter doctor --only platform',
-      },
-    ],
+    toDo: [{ say: CHECK_THE_TOKEN, run: 'expediter doctor --only platform' }],
   },
   platform_refuses_order: {
     says: 'the ordering platform denies us this order or a field of it: check what ORDER_API_TOKEN may read',

@@ -157,8 +157,7 @@ const Money = z
   })
   .refine(({ subtotal, discount = 0 }) => discount <= subtotal, {
     path: ['discount'],
-    error:
-      'is more than the subtotal: perhaps a part of it is for the fee. Leave this part out if the fee is already less',
+    error: 'is more than the subtotal: perhaps a part of it is a discount of the fee. Leave this part out',
   });
 
 const Part = z.object({
