@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /** The action waits this long for more changes, because an editor needs a moment to save all files. */
 const QUIET_MS = 150;
-/** Names of source files. It does not match temporary files of editors, such as `.app.ts.swp` and `app.ts~`. */
-const SOURCE = /(?:^|\/)[\w-]+(?:\.\w+)+$/;
+/** Names of source files. It matches no temporary file, such as `.app.ts.swp` and `app.ts~`, and no output of the action. */
+const SOURCE = /(?:^|\/)[\w-]+(?:\.[\w-]+)*\.(?:[cm]?[jt]sx?|json|css|html|svg|graphql)$/;
 
 /**
  * Runs an action after changes in a folder, never twice at once. Changes during a run cause one more run.

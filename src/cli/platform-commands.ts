@@ -27,6 +27,7 @@ const ADDS_UP = 'The amounts of this order add up to its total as drafted, so th
 const ADDS_NOT_UP =
   'No amounts of this order add up to its total: compare the lines of money with what the member paid. A fee or a ' +
   'discount may be in a list that the query lacks.';
+const ALL_FREE = 'The items of this order are free, so its amounts decide nothing. Better take another order.';
 const REFUSALS = 'These integrations would refuse this order at every location, with any settings:';
 /** The codes that have a meaning, see `ErrorCode`. */
 const KNOWN = new Set<string | null>(
@@ -83,9 +84,9 @@ function addCheck(platform: Command): void {
       'after',
       `
 An order that can be placed may be doubtful: sums do not add up, amounts look a hundred times too high (an item of 300
-EUR with only whole amounts, or a total far above those of the other orders given), a time is in the future or years ago,
-a name looks like an id, a line comes twice, a phone number or a country does not exist, or a field was left out. It also
-says which integrations would refuse the order with any settings. It prints only the codes of the platform's errors.
+EUR with only whole amounts, or a total far above those of the other orders given) or too low (no item of 0.20 EUR), a time
+is in the future or years ago, a name looks like an id, a line comes twice, a phone number or a country does not exist, or a
+field was left out. It also says which integrations would refuse the order with any settings. It prints only the codes of the platform's errors.
 Exit codes: 0 good, 1 an order cannot be read, 2 wrong input, 3 the platform has no such order, 4 an order is doubtful.
 Needs ORDER_API_URL, ORDER_API_TOKEN and ORDER_MODULE like the service, but no database.
 ${examples('expediter platform check order-4711 --reveal', 'expediter platform check order-4711 order-4712 --watch')}`,
@@ -173,8 +174,8 @@ function addInit(platform: Command): void {
     .addHelpText(
       'after',
       `
-Needs ORDER_API_URL and ORDER_API_TOKEN, unless the schema is given without --order. Prints no value of the order. If the
-order cannot be fetched, nothing is written. Exits 3 if the platform has no such order.
+Needs ORDER_API_URL and ORDER_API_TOKEN, unless the schema is given without --order. Prints no value of the order, which
+is fetched with a wrong token too, to see the answer. If it cannot be fetched, nothing is written. Exits 3 if there is none.
 ${examples('expediter platform init --order order-4711', 'expediter platform init --header x-api-key', 'expediter platform init --schema schema.graphql')}`,
     )
     .action(async ({ out, header, order, ...from }: InitOptions, command: Command) => {
@@ -202,6 +203,7 @@ ${examples('expediter platform init --order order-4711', 'expediter platform ini
           table(open),
           addsUp === true && ADDS_UP,
           addsUp === false && ADDS_NOT_UP,
+          sample !== undefined && addsUp === undefined && ALL_FREE,
           refused.length > 0 &&
             `The platform refuses these fields of the order, so they are left out: ${refused.join(', ')}`,
           others.length > 0 && `If orders are in another field, change the query: ${others.join(', ')}`,
@@ -245,6 +247,7 @@ async function shown(checked: CheckedOrder, options: CheckOptions) {
   if (checked.state === 'ok') {
     const { order } = checked;
     const { maskOrder, NATIONAL } = await import('../diagnostics/check-order.ts');
+    const { isWhole } = await import('../diagnostics/doubt-order.ts');
     const { ticketText } = await import('../diagnostics/ticket-text.ts');
     const total = `${toDecimal(order.money.total, order.money.currency)} ${order.money.currency}`;
     const inShort = `a ${order.fulfillment.type} at ${order.locationId} for ${total}`;
@@ -255,8 +258,11 @@ async function shown(checked: CheckedOrder, options: CheckOptions) {
     const { currency } = order.money;
     const units = 10 ** minorDigits(currency);
     const inMinor = units === 1 ? '1 minor unit' : `${units} minor units`;
-    const hint =
-      units === 100 ? undefined : `1 ${currency} is ${inMinor}. Does the platform keep hundredths? Use fromHundredths.`;
+    // Hundredths of yen end in 00. Doubtful ones are a remark.
+    const isOpen = units === 1 ? isWhole(order) : units !== 100;
+    const isDoubted = checked.remarks.some(({ path }) => path === 'money');
+    const says = `1 ${currency} is ${inMinor}. Does the platform keep hundredths? Use fromHundredths.`;
+    const hint = isOpen && !isDoubted ? says : undefined;
     return { ...checked, order: reveal ? order : maskOrder(order), inShort, cancelled, isDoubtful, hint, ...ticket };
   }
   if (checked.state !== 'failed') return checked;

@@ -2,38 +2,13 @@ import { isDeepStrictEqual } from 'node:util';
 import { checkSums } from '../core/domain/check-sums.ts';
 import { flattenModifiers } from '../core/domain/flatten-modifiers.ts';
 import { minorDigits, toDecimal } from '../core/domain/money.ts';
+import { levelOf } from '../core/domain/price-level.ts';
 import type { CanonicalOrder, Modifier } from '../core/domain/order.ts';
 import { loadPhones, toE164 } from '../core/domain/to-e164.ts';
 
 /** A remark on a field of an order that can be placed. `says` continues a sentence that starts with `path`. */
 export type Remark = { path: string; says: string };
 
-/**
- * What a euro is in other currencies, to one digit, as of November 2026. Currencies that lose much value each year are
- * left out: their amounts are compared only with those of other orders.
- */
-const PER_EURO = new Map(
-  (
-    [
-      [0.4, 'BHD JOD KWD OMR'],
-      [1, 'AUD CAD CHF EUR GBP NZD SGD USD'],
-      [5, 'AED BRL CNY GEL ILS MYR PEN PLN QAR RON SAR TND'],
-      [10, 'DKK HKD NOK SEK'],
-      [40, 'CZK MDL MKD MXN THB TWD UAH UYU ZAR'],
-      [80, 'DOP INR PHP RUB'],
-      [150, 'ISK JPY KES RSD'],
-      [400, 'HUF LKR PKR'],
-      [1_500, 'CLP CRC IQD KRW XAF XOF'],
-      [5_000, 'COP'],
-      [20_000, 'IDR VND'],
-    ] as const
-  ).flatMap(([rate, codes]) => codes.split(' ').map((code) => [code, rate] as const)),
-);
-/**
- * Euros. A dish of 3.00 costs 300 if it is a hundred times too high, and a fee of 0.10 is 10. A party's dish may cost as
- * much, but then some amount is lower.
- */
-const HIGH = { price: 300, anyAmount: 10 };
 /** The least number of times by which an order exceeds others if its amounts are a hundred times too high. */
 const OUTLIER = 25;
 
@@ -51,23 +26,24 @@ const ID_LIKE = [
   /^[\da-f]{8}-([\da-f]{4}-){3}[\da-f]{12}$/i,
   /^(?=.*\d)[\da-f]{20,}$/i,
   /^\w+:\/\//,
-  /^[a-z]+_(?=\w*\d)\w{8,}$/i,
-  /^(?=.*\d{3})[A-Z\d]+([-_][A-Z\d]+)+$/,
-  /^\d{4,}$/,
+  /^[a-z]+_(?=\w*(\d[a-z]|\d{6}))\w{8,}$/i,
+  /^(?=.*(\d{5}|[-_]0\d))[A-Z\d]+([-_][A-Z\d]+)+$/,
+  /^\d{5,}$/,
   /^(undefined|null|NaN|\[object \w+\])$/,
 ];
 
 /** Lists what is implausible in an order that can be placed. Prices may be missing, but mostly the mapper forgot them. */
 export function doubtsOf(order: CanonicalOrder, now: Date): Remark[] {
   const unpriced = order.items.filter(({ unitPrice }) => unitPrice === undefined).length;
+  const sums = checkSums(order);
   return [
     ...(unpriced === 0 ? [] : [{ path: 'items', says: `have no unitPrice: ${unpriced} of ${order.items.length}` }]),
-    ...checkSums(order),
+    ...sums,
     ...doubtUnit(order),
     ...doubtTimes(order, now),
     ...doubtContact(order),
     ...doubtNames(order),
-    ...doubtIds(order),
+    ...doubtIds(order, sums.length + unpriced === 0 && order.money.subtotal > 0),
   ];
 }
 
@@ -96,24 +72,27 @@ const inWords = (amount: number, currency: string): string => `${toDecimal(amoun
 type Line = CanonicalOrder['items'][number] | Modifier;
 const linesOf = ({ items }: CanonicalOrder): Line[] => flattenModifiers<Line>(items);
 
-/** All amounts but 0. */
+/** All amounts but 0 that a person sets: no tax, and in a currency without cents only prices, since percentages vary. */
 function amountsOf(order: CanonicalOrder): number[] {
-  const { subtotal, discount = 0, tax, tip, fee, total } = order.money;
+  const { subtotal, discount = 0, tip, fee, total, currency } = order.money;
   const prices = linesOf(order).map(({ unitPrice = 0 }) => unitPrice);
-  return [...prices, subtotal, discount, tax, tip, fee, total].filter((amount) => amount !== 0);
+  const sums = minorDigits(currency) === 2 ? [subtotal, discount, tip, fee, total] : [];
+  return [...prices, ...sums].filter((amount) => amount !== 0);
 }
 
 /** Returns whether all amounts end in 00: a hundredfold does, but so does a menu with prices in whole euros. */
-const isWhole = (order: CanonicalOrder): boolean => amountsOf(order).every((amount) => amount % 100 === 0);
-const highestPrice = ({ items }: CanonicalOrder): number => Math.max(...items.map(({ unitPrice = 0 }) => unitPrice));
+export const isWhole = (order: CanonicalOrder): boolean => amountsOf(order).every((amount) => amount % 100 === 0);
+const highestPrice = (order: CanonicalOrder): number =>
+  Math.max(...linesOf(order).map(({ unitPrice = 0 }) => unitPrice));
 
 function doubtUnit(order: CanonicalOrder): Remark[] {
   const { currency } = order.money;
   const highest = highestPrice(order);
-  const euro = (PER_EURO.get(currency) ?? Infinity) * 10 ** minorDigits(currency);
-  const isHigh = highest >= HIGH.price * euro && Math.min(...amountsOf(order)) >= HIGH.anyAmount * euro;
-  if (!isWhole(order) || !isHigh) return [];
-  const says = `has only amounts that end in 00, and an item is ${inWords(highest, currency)}. Is it a hundred times too high? minorUnits reads minor units, and fromHundredths reads hundredths of any currency`;
+  const level = levelOf(highest, amountsOf(order), currency);
+  const low = `has no item above ${inWords(highest, currency)}. Is it a hundred times too low? toMinorUnits reads 12 as 12.00`;
+  if (level === 'low') return [{ path: 'money', says: low }];
+  if (!isWhole(order) || level !== 'high') return [];
+  const says = `has only prices that end in 00, and an item is ${inWords(highest, currency)}. Is it a hundred times too high? minorUnits reads minor units, and fromHundredths reads hundredths of any currency`;
   return [{ path: 'money', says }];
 }
 
@@ -143,8 +122,8 @@ function doubtNames(order: CanonicalOrder): Remark[] {
   const isLikeId = (name: string): boolean => ID_LIKE.some((pattern) => pattern.test(name.trim()));
   const odd = linesOf(order).flatMap((line) => {
     const id = 'serviceItemId' in line ? line.serviceItemId : line.serviceModifierId;
-    // A menu may have words as ids, such as Cola.
-    return isLikeId(line.name) || (line.name === id && /[\d_:/-]/.test(id)) ? [line.name] : [];
+    // A menu may have its names as ids, such as Cola and B12.
+    return isLikeId(line.name) || (line.name === id && /[:/-]\w*\d|_\d|^\d{4,}$/.test(id)) ? [line.name] : [];
   });
   return [
     ...(odd.length === 0 ? [] : [{ path: 'items', says: `have a name like an id: ${odd[0]} (${odd.length} lines)` }]),
@@ -152,15 +131,16 @@ function doubtNames(order: CanonicalOrder): Remark[] {
   ];
 }
 
-/** Two lines of one item are usual, if their modifiers or notes differ. A weight in a name differs too. */
-function doubtIds({ items }: CanonicalOrder): Remark[] {
+/** Two lines of one item are usual, if they differ or if the sums contain both. A weight in a name differs too. */
+function doubtIds({ items }: CanonicalOrder, isSure: boolean): Remark[] {
   const wordsOf = (name: string): string => name.replaceAll(/[\d.,]/g, '').trim();
   const lines = items.map(({ quantity: _any, ...line }, nth) => ({ line, nth, words: wordsOf(line.name) }));
   return [...Map.groupBy(lines, ({ line }) => line.serviceItemId).values()].flatMap(([first, ...more]) =>
     more.flatMap(({ line, nth, words }, before) => {
       const renamed = `has the serviceItemId of items.${first?.nth}, but another name. Is it the id of a product with variants?`;
       if (words !== first?.words) return [{ path: `items.${nth}`, says: renamed }];
-      const same = [first, ...more.slice(0, before)].find((earlier) => isDeepStrictEqual(earlier.line, line));
+      const same =
+        !isSure && [first, ...more.slice(0, before)].find((earlier) => isDeepStrictEqual(earlier.line, line));
       return same ? [{ path: `items.${nth}`, says: `equals items.${same.nth}. Was a line read twice?` }] : [];
     }),
   );

@@ -174,16 +174,26 @@ export async function fetchSample(
         Array.isArray(path) ? path.filter((name) => typeof name === 'string') : [],
       );
       const below = paths.map((path) => path.slice(field.steps.length).join('.')).filter((path) => path !== '');
-      if (errors.length === 0 && isObject(order)) return { field, order, refused };
-      if (errors.length > 0 || answer.data === undefined)
+      if (errors.length === 0 && isObject(order)) {
+        const query = sampleQuery(schema, field, refused);
+        const denied = await asker(url, headersFor('expediter-asks-with-a-wrong-token', header))(query, { id });
+        const judge = answerJudge({ query }, () => {});
+        const hidesToken = typeof denied === 'object' && judge(denied).judgement === 'order refused';
+        return { field, order, refused, hidesToken };
+      }
+      const isMissing = codes.length > 0 && codes.every((code) => code === 'NOT_FOUND');
+      if (!isMissing && (errors.length > 0 || answer.data === undefined))
         refusals.push(`${answer.status}, ${codes.join(', ') || 'no data'}`);
       if (below.length === 0) break;
       for (const path of below) refused.add(path);
     }
   }
-  if (refusals.length === 0) throw new NotDone(404, 'The ordering platform has no order with this id.');
+  if (refusals.length === 0) {
+    const hint = 'Perhaps this is its code or number: the query finds orders by';
+    throw new NotDone(404, `The ordering platform has no order with this id. ${hint} ${orderFieldsOf(schema)[0].arg}.`);
+  }
   throw new Error(
-    `The order cannot be fetched. ${hostOf(url)} answers ${refusals.at(-1)}. Check ORDER_API_TOKEN, or --header.`,
+    `The order cannot be fetched. ${hostOf(url)} answers ${refusals.at(-1)}. Check the id, ORDER_API_TOKEN, or --header.`,
   );
 }
 

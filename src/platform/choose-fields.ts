@@ -9,17 +9,17 @@ export type Chosen = {
   fields: Map<string, Choice>;
   /** By the draft's variable: the list whose entries it is. */
   lists: Readonly<Record<'item' | 'extra' | 'discount', Found | undefined>>;
-  /** The lists, and JSON, that may hold what no field is for, by what they may hold. */
-  hints: Readonly<Record<'order' | 'item' | 'extra' | 'fee' | 'address' | 'discount' | 'type' | 'foreign', Found[]>>;
+  /** The lists, and JSON, that may hold what no field is for, by what they may hold. `net` is without tax. */
+  hints: Record<'order' | 'item' | 'extra' | 'fee' | 'address' | 'discount' | 'type' | 'foreign' | 'net', Found[]>;
 };
 
 /** The objects that may be above a field. */
 const NEAR = {
   own: /^$/,
   money:
-    /^(totals?|pric(e|es|ing)|money|payment|summary|costs?|amounts?|sums?|bill|charges?|cart|checkout|basket|financials?|(discount|tax|price|cost|total)s? (info(rmation)?|summary|details?))$/,
+    /^(totals?|pric(e|es|ing)|money|payment|summary|costs?|amounts?|sums?|bill|charges?|cart|checkout|basket|financials?|(discount|tax|price|cost|total)s? (info(rmation)?|summary|details?)|taxed price)$/,
   person:
-    /^(customer|member|user|guest|buyer|client|diner|consumer|recipient|person|contact|e ?mail( address)?|phone( number)?)$/,
+    /^(customer|member|user|guest|buyer|client|diner|consumer|recipient|person|contact|e ?mail( address)?|phone( number)?)( info(rmation)?)?$/,
   place:
     /^(location|restaurant|store|shop|branch|venue|outlet|kitchen|canteen|cafe|merchant|vendor|retailer|seller|site|club|market)$/,
   handover: /^(handover|fulfill?ment|delivery|pick ?up|service|schedule|slot|delivery (method|slot)|shipping( line)?)$/,
@@ -34,46 +34,46 @@ const NEAR = {
 const FIELDS = String.raw`
 locationId: order text,number place: id, uu?id, code, number, reference, key, slug / PLACE (id|code|number|key|slug)
 member.id: order text,number person: id, uu?id, code, number, reference, key / (customer|member|user|guest|buyer|client) (id|number)
-member.name: order text person: (full|display) name|name, (nick|user) ?name|alias / (customer|recipient|guest|contact) (full )?name
-member.first: order text person: (first|given) name|first
-member.last: order text person: (last|family) name|surname|last
+member.name: order text person: (full|display) ?name|name, (nick|user) ?name|alias / (customer|recipient|guest|contact) (full )?name
+member.first: order text person: (first|given) ?name|first
+member.last: order text person: (last|family) ?name|surname|last
 member.email: order text person: ((user|customer|contact) )?e ?mail( address)?|mail
 member.phone: order text person+address: ((customer|contact|mobile) )?(phone|telephone|mobile|cell ?phone)( number)?|tel
 requestedAt: order time handover: (requested|wanted|desired|scheduled|preferred|promised)( (delivery|pick ?up))?WHEN, (pick ?up|delivery|collection|ready|slot|serving)( slot)?WHEN, dueWHEN
 notes: order text handover: NOTES, \w+ (notes?|remarks?|instructions)
-placedAt: order time own: (placed|ordered|submitted|purchased)WHEN, (processed|confirmed|paid|completed)WHEN, createdWHEN, date|time(stamp)?
+placedAt: order time own: (placed|ordered|submitted|purchased)WHEN, (processed|confirmed|paid|completed)WHEN, createdWHEN, date|(date ?)?time(stamp)?
 cancelledAt: order time own: cancell?edWHEN
 cancelled: order enum,text own: status|state, \w+ (status|state)
 pricesIncludeTax: order flag money: (prices? |is )?(tax(es)?|vat) included|(prices? )?includ\w* (tax(es)?|vat)
 currency: order text,enum money+place: currency( (code|iso( \w+)?))?, iso( code| 4217)?, .* currency( code)?
-total: order amount money: (grand )?total( price| cost| paid)?, payable|to pay|grand|amount( paid)?|sum|price, (current|original|final) total( price)?|total (charged|paid)
+total: order amount money: (grand )?total( price| cost| paid)?, payable|to pay|grand|gross( cents)?|amount( paid)?|sum|price, (current|original|final) total( price)?|total (charged|paid)
 subtotal: order amount money: ((items?|lines?) )?subtotal( price)?( before discounts?)?|(items?|goods|products?|lines?) (total|price)|goods, (current |undiscounted )subtotal( price)?
-tax: order amount money: (total )?(tax|taxes|vat|gst|sales tax)( total)?, current total tax
+tax: order amount money: (total )?(tax|taxes|vat|gst|sales tax)( total)?, current total tax|(included|additional) tax( total)?
 tip: order amount money: (total )?(tips?|gratuity)( received| total)?
-fee: order amount money: (total )?(delivery|shipping|courier|service)( fee| costs?| price| charge| total)?|fees?, total fees?, (bag|booking|handling|platform|(small|minimum) order) fee|(current |total )?(discounted )?shipping( price)?
-discount: order amount money: (total )?(discounts?|rebates?|reductions?)( total)?, (cart |current )?(total )?discounts?
-street: address text own: street( name)?|road
-houseNumber: address text,number own: (house|street|building) (number|no)
-line1: address text own: ((street|address|delivery) )?(line|address) 1|street address|(street|address) line, address|formatted|full address
-line2: address text own: ((street|address) )?(line|address) 2|apartment|unit|addition|suite|floor
-postalCode: address text,number own: zip( code)?|postal( code)?|post ?code|plz
+fee: order amount money: (total )?(delivery|shipping|courier|service)( fee| costs?| price| charge| total)?|(ship|shipment) total|fees?, total fees?, (bag|booking|handling|platform|(small|minimum) order) fee|(current |total )?(discounted )?shipping( price)?
+discount: order amount money: (total )?(discounts?|rebates?|reductions?)( total)?|promo(tion)? total, ((cart|current|promo(tion)?|coupon|voucher) )?(total )?discounts?
+street: address text,texts own: street( ?name)?|road
+houseNumber: address text,number own: (house|street|building) ?(number|no), number|no
+line1: address text,texts own: ((street|address|delivery) )?(line|address) 1|street address|(street|address) line, address|formatted|full address
+line2: address text own: ((street|address) )?(line|address) 2|apartment|unit|addition|suite|floor|flat( no| number)?
+postalCode: address text,number own: zip( ?code)?|postal( ?code)?|post ?code|pin ?code|plz
 city: address text own: city|town|locality
 region: address text own: region|state|province|county, country area|province code|zone code
 country: address text,enum own: (country|territory) (code|iso( \w+)?), country( country)?
 serviceItemId: item text,number product: sku|plu, id, code / ((product|variant|item) )?(sku|plu), (product|menu|variant|item|dish|food|meal)( variant| item)? (id|code), code, u?id|uuid
 name: item text product: ((product|item|dish) )?(name|title|label), \w+ (name|title)
-quantity: item number,text own: (ordered )?(quantity|qty|count|pieces|times)|how many
-unitPrice: item amount product: ((original|undiscounted|base|regular) )?unit price|price (each|per unit), ((original|undiscounted|base|product|item|final) )?price|unit cost, amount|(list|retail|sales) price|cost
+quantity: item number,text own: (ordered )?(quantity|qty|count|pieces|times)( ordered)?|how many
+unitPrice: item amount product+money: ((original|undiscounted|base|regular) )?unit price|price (each|per unit), ((original|undiscounted|base|product|item|final) )?price|unit cost, amount|(list|retail|sales) price|cost
 item.notes: item text own: NOTES
 ageRestricted: item flag,number product: ((minimum|min|legal|required) )?age|age restricted|(is )?(alcohol(ic)?|adults?( only)?)
-serviceModifierId: extra text,number product: sku|plu, id, code / ((product|modifier|option|extra) )?(sku|plu), (product|modifier|option|extra) (id|code), code, u?id|uuid
+serviceModifierId: extra text,number product: sku|plu, id, code / ((product|modifier|option|extra) )?(sku|plu), (product|modifier|option|extra|add ?on|topping) (id|code), code, u?id|uuid
 extra.name: extra text product: ((modifier|option|extra) )?(name|title|label), \w+ (name|title)
 extra.quantity: extra number,text own: quantity|qty|count|pieces|times|how many
-extra.unitPrice: extra amount product: (unit )?price|surcharge, amount|cost|(extra|additional) (price|cost)
+extra.unitPrice: extra amount product: (unit )?price|surcharge, amount|cost|(extra|additional|add ?on|topping) (price|cost)
 discount.name: discount text own: name|title|label, description|code|reason
 discount.amount: discount amount own: total|amount|cents, (total )?discount( amount)?, price, value`;
 const WORDS = new Map([
-  ['WHEN', '( at| on| time| date| ts| for| by| from| timestamp)*'],
+  ['WHEN', '( at| on| time| date| ts| for| by| from| timestamp| epoch)*'],
   [
     'NOTES',
     '((customer|kitchen|order|special|guest|member|item|line) )?(notes?|remarks?|comments?|instructions|requests?)',
@@ -82,7 +82,7 @@ const WORDS = new Map([
 ]);
 const EXTRAS = /\b(modifier|extra|option|topping|add ?on|choice|side|customi[sz]ation|selection|picked)s?$/;
 const DISCOUNTS = /^(discount|rebate|voucher|promotion|reduction|coupon)s?$/;
-const FEES = /^((additional|extra) )?(fees|charges|surcharges)$/;
+const FEES = /^(?!.*(cancel|commission|refund)).*\b(fee|charge|surcharge)s?$/;
 const KEYED = /^(meta ?data|meta ?fields|custom (fields|attributes)|attributes|properties|extensions)$/;
 const NO_AMOUNT =
   /\b(reason|title|name|count|quantity|rate|percent\w*|code|id|type|status|number|currency|format\w*|display|text|label|note|digits|points|days|minutes)\b/;
@@ -100,7 +100,7 @@ function choose(kinds: string, places: string, names: readonly string[], all: re
   const isAmount = kinds === 'amount';
   const rated = all.flatMap((found) => {
     const { words, above, kind, tax } = found;
-    const isKind = isAmount ? /number|text/.test(kind) && !NO_AMOUNT.test(words) : kinds.split(',').includes(kind);
+    const isKind = isAmount ? /^(number|text)$/.test(kind) && !NO_AMOUNT.test(words) : kinds.split(',').includes(kind);
     const tier = (above.length > 0 ? inner : outer).findIndex((each) => each.test(words));
     if (!isKind || tier < 0 || !above.every((each) => near.some((place) => place.test(each)))) return [];
     const forms = !isAmount || tax === undefined ? 0 : tax === 'gross' ? 5 : -5;
@@ -111,7 +111,8 @@ function choose(kinds: string, places: string, names: readonly string[], all: re
   const close = others.filter(
     ({ found, score }) =>
       first.score - score <= CLOSE &&
-      (!isAmount || found.above.length === first.found.above.length) &&
+      // An object below a price that does not say its tax may have the one with it.
+      (!isAmount || found.above.length === first.found.above.length || (found.tax === 'gross' && !first.found.tax)) &&
       (isForeign(first.found) || !isForeign(found)),
   );
   return { best: first.found, close: close.slice(0, 2).map(({ found }) => found) };
@@ -128,7 +129,9 @@ function chooseType(all: readonly Found[]): Choice | undefined {
   const rated = all.flatMap((found) => {
     const { kind, words, above, values } = found;
     const known = values.filter((value) => /delivery|pickup/.test(handoverOf(value) ?? '')).length;
-    const isState = /status|state|country|currency|pay/.test(words);
+    const isState = /stat(us|e)|stage|phase|progress|source|channel|country|currency|pay/i.test(
+      words + found.type.name,
+    );
     const isNamed =
       kind === 'text' && /^((fulfill?ment|delivery|service|order) )?(type|method|mode|handover)$/.test(words);
     const score = known > 0 && !isState ? 2 + Math.min(known, 2) : isNamed ? 1 : 0;
@@ -140,10 +143,10 @@ function chooseType(all: readonly Found[]): Choice | undefined {
 
 /** The fields of the address to which a delivery goes. */
 function addressIn(all: readonly Found[]): Found[] {
-  const rated = all.flatMap(({ steps, above, words }) => {
+  const rated = all.flatMap(({ steps, above, words, kind }) => {
     const isOurs = above.some((each) => NEAR.place.test(each)) || steps.some(({ on }) => handoverOf(on) === 'pickup');
-    const isStreet = /^(street( name)?|((street|address) )?(line|address) 1|street address)$/.test(words);
-    if (!isStreet || above.length === 0 || isOurs) return [];
+    const isStreet = /^(street( ?name)?|((street|address) )?(line|address) 1|street address)$/.test(words);
+    if (!isStreet || !/^texts?$/.test(kind) || above.length === 0 || isOurs) return [];
     const isTo = above.some((each) => handoverOf(each) === 'delivery' || NEAR.handover.test(each));
     const score =
       2 * Number(NEAR.address.test(above.at(-1) ?? '')) + Number(isTo) - 4 * Number(NEAR.person.test(above[0] ?? ''));
@@ -170,7 +173,9 @@ export function chooseFields(schema: GraphQLSchema, field: OrderField, refused: 
   const item = itemsOf(schema, order);
   const items = entriesOf(item, 'item');
   const extra = listsOf(schema, items, EXTRAS, /price|surcharge|cost|quantity|times/)[0];
-  const discount = listsOf(schema, order, DISCOUNTS, /^(total|amount|value|price|cents)$/).find(isOwn);
+  const discount = listsOf(schema, order, DISCOUNTS, /^(total|amount|value|price|cents)$/).find(({ above }) =>
+    above.every((each) => NEAR.money.test(each)),
+  );
   const all = [
     ...order,
     ...addressIn(order),
@@ -203,8 +208,9 @@ export function chooseFields(schema: GraphQLSchema, field: OrderField, refused: 
   const net = total?.best.tax === 'gross' && total.close.find(({ tax }) => tax === 'net');
   if (net) fields.set('totalNet', { best: net, close: [] });
   if (fields.has('discount')) for (const name of ['discount.amount', 'discount.name']) fields.delete(name);
-  const lists = (of: readonly Found[], pattern: RegExp): Found[] =>
-    of.filter((each) => isOwn(each) && /list|json|text/.test(each.kind) && pattern.test(each.words)).slice(0, 3);
+  const fee = fields.get('fee');
+  const lists = (of: readonly Found[], pattern: RegExp, kinds = /list|json|text/): Found[] =>
+    of.filter((each) => isOwn(each) && kinds.test(each.kind) && pattern.test(each.words)).slice(0, 3);
   return {
     fields,
     lists: { item, extra, discount: fields.has('discount.amount') ? discount : undefined },
@@ -212,14 +218,16 @@ export function chooseFields(schema: GraphQLSchema, field: OrderField, refused: 
       order: lists(order, KEYED),
       item: lists(items, KEYED),
       extra: [...lists(items, EXTRAS), ...lists(items, KEYED)],
-      fee: lists(order, FEES),
+      fee: lists(order, FEES, /list|number|text/).filter((each) => each !== fee?.best && !fee?.close.includes(each)),
       address: lists(order, /^((delivery|shipping) )?address$/),
-      discount: lists(order, /\b(discount|voucher|promotion|coupon)s?\b/),
+      discount: lists(order, /\b(discount|voucher|promotion|coupon)s?\b/, /list|json|text|number/),
       type: lists(order, /^(fulfill?ments?|shipping|deliver\w*)( (lines|orders))?$/),
       foreign: order.filter(isForeign),
+      net: ['unitPrice', 'subtotal', 'fee'].flatMap((name) => fields.get(name)?.close.find(isNet) ?? []),
     },
   };
 }
+const isNet = ({ tax }: Found): boolean => tax === 'net';
 const isOwn = ({ above }: Found): boolean => above.length === 0;
 const pathOf = (steps: Found['steps']): string => steps.map(({ name }) => name).join('.');
 

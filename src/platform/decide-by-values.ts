@@ -2,11 +2,12 @@
 import { checkSums } from '../core/domain/check-sums.ts';
 import { isObject } from '../core/domain/json-text.ts';
 import { minorDigits } from '../core/domain/money.ts';
+import { levelOf } from '../core/domain/price-level.ts';
 import type { Choice, Chosen } from './choose-fields.ts';
 import type { Found, Step } from './order-in-schema.ts';
 
 export type Decided = {
-  /** Whether amounts were found that add up to the total. */
+  /** Whether amounts were found that add up to the total. Undefined if the items are free. */
   addsUp?: boolean;
   /** Whether the subtotal is after the discounts, if there are any. */
   isReduced?: boolean;
@@ -92,9 +93,14 @@ function decideSums(chosen: Chosen, data: unknown): Decided {
       all.flatMap(({ way, cost }) => some.map((one, nth) => ({ way: { ...way, [name]: one }, cost: cost + nth }))),
     [{ way: {}, cost: 0 }],
   );
-  const best = ways.toSorted((a, b) => a.cost - b.cost).find(({ way }) => fits(way))?.way;
+  const fitting = ways.toSorted((a, b) => a.cost - b.cost).flatMap(({ way }) => (fits(way) ? [way] : []));
+  // No tax is added twice: if two totals differ by it, the higher one is with it.
+  const same = fitting.filter((way) => SUMS.every((name) => name === 'total' || way[name] === fitting[0]?.[name]));
+  const [best] = same.toSorted((a, b) => Number(b['total']?.value) - Number(a['total']?.value));
   const fit = best && fits(best);
   if (!best || !fit) return { addsUp: false };
+  // Items without a price add up by chance.
+  if (best['unitPrice']?.value === 0) return {};
   for (const [name, some] of options) {
     const choice = (name === 'discount' && chosen.fields.get('discount.amount')) || chosen.fields.get(name);
     const found = best[name]?.found;
@@ -109,12 +115,15 @@ function decideSums(chosen: Chosen, data: unknown): Decided {
   };
 }
 
-/** A point shows decimals. Whole numbers show minor units only if they are not round, and the currency has no thousandths. */
-function unitOf(amounts: readonly unknown[], currency: unknown): 'minor' | 'decimal' | undefined {
-  const given = amounts.filter(isGiven);
-  if (given.some((each) => !Number.isInteger(Number(each)) || String(each).includes('.'))) return 'decimal';
-  const isRound = given.every((each) => Number(each) % 100 === 0);
-  return isRound || typeof currency !== 'string' || minorDigits(currency) > 2 ? undefined : 'minor';
+/** A point shows decimals. Whole numbers are minor units only if the order would else be too dear: 12 may be 12.00. */
+function unitOf(values: readonly unknown[], prices: readonly unknown[], currency: unknown): Found['unit'] {
+  const amounts = values.map((each) => Math.abs(Number(each)));
+  if (values.some((each) => String(each).includes('.')) || !amounts.every(Number.isInteger)) return 'decimal';
+  const isRound = amounts.every((each) => each % 100 === 0);
+  if (isRound || typeof currency !== 'string' || minorDigits(currency) !== 2) return undefined;
+  const inHundredths = amounts.flatMap((each) => (each === 0 ? [] : [each * 100]));
+  const highest = Math.max(...prices.map((each) => Number(each) * 100));
+  return levelOf(highest, inHundredths, currency) === 'high' ? 'minor' : undefined;
 }
 
 /**
@@ -150,10 +159,13 @@ export function decideByValues(chosen: Chosen, data: unknown): Decided {
   const amounts = [...SUMS, 'totalNet', 'extra.unitPrice', 'discount.amount'].flatMap(
     (name) => fields.get(name)?.best ?? [],
   );
-  const unit = unitOf(
-    amounts.flatMap(({ steps }) => valuesAt(data, steps)),
-    currency && valueOf(currency.best),
-  );
-  for (const best of decided.addsUp ? amounts : []) best.unit ??= unit;
+  const given = ({ steps }: Found): unknown[] => valuesAt(data, steps).filter(isGiven);
+  const prices = optionsOf(fields.get('unitPrice')).slice(0, 1).flatMap(given);
+  const unit = unitOf(amounts.flatMap(given), prices, currency && valueOf(currency.best));
+  for (const best of amounts) {
+    // A schema's Float or String may be a whole number of minor units.
+    if (unit === 'minor' && best.unit === 'decimal') best.unit = undefined;
+    else if (decided.addsUp) best.unit ??= unit;
+  }
   return decided;
 }

@@ -29,13 +29,28 @@ const SKELETON = `
 export async function readSchema(file: string | undefined): Promise<GraphQLSchema> {
   if (file === undefined) return buildSchema(SKELETON);
   const text = await readFile(file, 'utf8');
-  if (!/^\s*\{/.test(text)) return buildSchema(text, { assumeValid: true });
-  const json = JSON.parse(text) as { data?: IntrospectionQuery } & IntrospectionQuery;
-  return buildClientSchema(json.data ?? json, { assumeValid: true });
+  try {
+    if (!/^\s*\{/.test(text)) return buildSchema(text, { assumeValid: true });
+    const json = JSON.parse(text.trim()) as { data?: IntrospectionQuery } & IntrospectionQuery;
+    return buildClientSchema(json.data ?? json, { assumeValid: true });
+  } catch (error) {
+    const { message, locations } = error as Error & { locations?: { line: number }[] };
+    const where = [file, ...(locations ?? []).map(({ line }) => line)].join(':');
+    throw new Error(`${where} is no schema: ${message}`, { cause: error });
+  }
 }
 
-/** An order that was fetched by `sampleQuery`. `refused` are paths from it that the token may not read. */
-export type Sample = { field: OrderField; order: unknown; refused: ReadonlySet<string> };
+/**
+ * An order that was fetched by `sampleQuery`. `refused` are paths from it that the token may not read. `hidesToken`: a
+ * wrong token is answered as if it might read other orders.
+ */
+export type Sample = { field: OrderField; order: unknown; refused: ReadonlySet<string>; hidesToken?: boolean };
+
+const errorCodeFor = ({ steps }: OrderField): string => `
+/** A wrong token is answered by FORBIDDEN for the order itself. */
+export const errorCode = ({ path = [], extensions }: PlatformError) =>
+  path.length <= ${steps.length} && extensions?.['code'] === 'FORBIDDEN' ? 'UNAUTHENTICATED' : undefined;
+`;
 
 const NONE: ReadonlySet<string> = new Set();
 const WIDTH = 120;
@@ -45,8 +60,9 @@ export function orderFieldsOf(schema: GraphQLSchema): [OrderField, ...OrderField
   const [first, ...others] = findOrderFields(schema);
   if (first !== undefined) return [first, ...others];
   throw new Error(
-    'No field of the query type takes an id and returns an order with items. If the platform has another API, for ' +
-      "the shop's own systems, use the schema of that one. If it has none, write the module by --without-schema.",
+    'No field of the query type takes an id and returns an order with items. Names are read as English words. If the ' +
+      "platform has another API, for the shop's own systems, use the schema of that one. If it has none, write the " +
+      'module by --without-schema.',
   );
 }
 
@@ -79,9 +95,9 @@ const LINES = `
 -street      destination: null, // required for a delivery [address]
 ?street      destination: address && {
 ?street        line1: {street!},
-?line2        line2: {line2},
-?postalCode        postalCode: {postalCode},
-?city        city: {city},
+?street        line2: {line2}, // % if you have it
+?street        postalCode: {postalCode}, // % if you have it
+?street        city: {city}, // % if you have it
 ?region        region: {region},
 ?country        country: {country},
 ?street      },
@@ -112,7 +128,7 @@ const LINES = `
       currency,
 ?pricesIncludeTax      pricesIncludeTax: {pricesIncludeTax},
     },
-?discount.amount    discounts: {discount.list}.map((discount) => ({
+?discount.amount    discounts: {discount.list}.map((discount) => ({ // without discounts of the fee
 ?discount.amount      name: {discount.name},
 ?discount.amount      amount: Math.abs({$discount.amount!}),
 ?discount.amount    })),
@@ -137,8 +153,9 @@ function expressions({ fields }: Chosen, tree: Tree) {
   };
   const text = (found: Found, isRequired: boolean): string => {
     if (found.kind === 'flag') return read(found);
+    const join = found.kind === 'texts' ? `${lacks(found) ? '?' : ''}.join(', ')` : '';
     if (isNumber(found)) return `String(${read(found)}${lacks(found) ? " ?? ''" : ''})`;
-    return `${read(found)}${isRequired && lacks(found) ? " ?? ''" : ''}`;
+    return `${read(found)}${join}${isRequired && lacks(found) ? " ?? ''" : ''}`;
   };
   const time = (found: Found, isRequired: boolean, name: string): string => {
     if (!isNumber(found)) return text(found, isRequired);
@@ -169,7 +186,7 @@ type Write = ReturnType<typeof expressions>['write'];
 const DOUBTS: readonly [name: string, sure: RegExp, todo: string][] = [
   ['country', /code|iso/, 'a code such as DE?'],
   ['requestedAt', /request|want|desir|schedul|prefer|promis|slot/, 'does the member choose it?'],
-  ['notes', /^(?!.*(deliver|ship|gift|courier))/, 'is it for the kitchen?'],
+  ['notes', /^((kitchen|customer|special) )?(note|remark|comment|instruction|request)s?$/, 'is it for the kitchen?'],
   ['discount.amount', /^(?!value)/, 'is it a percentage?'],
 ];
 
@@ -186,7 +203,9 @@ function specials(
   const todos = new Map<string, string>();
   for (const [name, list] of Object.entries(lists))
     if (list) values.set(`${name}.list`, entriesAt(list.root, list.steps.slice(list.skip)));
-  if (of('member.first') && !/^((full|display) )?name$/.test(of('member.name')?.words ?? ''))
+  if (lists.item?.steps.some(({ args }) => args !== ''))
+    todos.set('item.list', 'may an order have more than 100 lines?');
+  if (of('member.first') && !/^((full|display) ?)?name$/.test(of('member.name')?.words ?? ''))
     values.set('member.name', `joinName(${all('member.first', 'member.last')})`);
   const to = of('line1') ?? of('street');
   const line = write('', of('line1') ? 'line1' : 'street', true);
@@ -195,32 +214,52 @@ function specials(
   if (line !== undefined) values.set('street', isJoined ? `joinStreet(${all('street', 'houseNumber')})` : line);
   for (const [name, sure, todo] of DOUBTS) {
     const best = of(name);
-    if (best && best.kind !== 'enum' && !sure.test(best.words)) todos.set(name, todo);
+    const said = [best?.words, ...(best?.above ?? [])].join(' ');
+    if (best && best.kind !== 'enum' && !sure.test(said)) todos.set(name, todo);
   }
   const age = of('ageRestricted');
   if (age) values.set('ageRestricted', age.kind === 'flag' ? `${read(age)} ?? false` : `Number(${read(age)} ?? 0) > 0`);
   const { isReduced, isGross, includesTax } = about;
   const isDiscounted = lists.discount !== undefined || of('discount') !== undefined;
-  const reduction = lists.discount ? 'reduction' : write('$', 'discount', false);
+  // Platforms write a discount with a minus, or without.
+  const discount = of('discount') && `Math.abs(${write('$', 'discount', false)})`;
+  if (discount) values.set('discount', discount);
+  const reduction = lists.discount ? 'reduction' : discount;
   if (isReduced === true && of('subtotal')) {
     values.set('subtotal', `${write('$', 'subtotal', true)} + ${reduction}`);
     todos.set('subtotal', 'without discounts of the fee');
   }
   if (isReduced === undefined && isDiscounted && !/before/.test(of('subtotal')?.words ?? 'before'))
     todos.set('subtotal', 'before discounts?');
-  if (!of('tax') && of('totalNet')) values.set('tax', `${write('$', 'total', true)} - ${write('$', 'totalNet', true)}`);
-  if (isGross || (includesTax !== undefined && !of('pricesIncludeTax')))
+  const [total, net] = [of('total'), of('totalNet')];
+  if (!of('tax') && total && net) {
+    values.set('tax', `${write('$', 'total', true)} - ${write('$', 'totalNet', true)}`);
+    const part = `(Number(${read(total)}) - Number(${read(net)}))${total.unit === 'decimal' ? '' : ' / 100'}`;
+    todos.set('tax', `fractions of a yen? roundTogether([${part}], currency).sum`);
+  }
+  if (isGross || (includesTax !== undefined && !of('pricesIncludeTax'))) {
     values.set('pricesIncludeTax', String(isGross || includesTax));
+    const only = `true only if all your shops' prices include the tax; otherwise ${hints.net.map(pathOf).join(', ')}`;
+    if ((isGross || includesTax) && hints.net.length > 0 && !of('pricesIncludeTax'))
+      todos.set('pricesIncludeTax', `${only} without it`);
+  }
+  const count = of('quantity');
+  // A missing quantity is no cancelled line.
+  if (lists.item && count && !lacks(count))
+    values.set('item.list', `${values.get('item.list')}.filter((item) => ${write('#', 'quantity', true)} !== 0)`);
+  else todos.set('quantity', 'leave out cancelled lines of 0');
   const type = of('type');
   if (type) values.set('type', `mapEnum(${read(type)}, TYPES, 'type')`);
   const state = of('cancelled');
   if (state && !of('cancelledAt')) {
-    const cancelled = state.values.find((value) => /cancel/i.test(value));
+    const words = state.values.filter((value) => /cancel/i.test(value));
+    const [cancelled, ...more] = words.toSorted((a, b) => a.length - b.length);
     values.set(
       'cancelledAt',
       `${read(state)} === '${cancelled ?? 'Cancelled'}' ? ${write('@', 'placedAt', true)} : null`,
     );
-    todos.set('cancelledAt', cancelled ? 'the time of the cancel, if you have it' : 'is this the word for cancelled?');
+    const when = [...more.map((value) => `or ${value}?`), 'the time of the cancel, if you have it'].join(' ');
+    todos.set('cancelledAt', cancelled ? when : 'is this the word for cancelled?');
   }
   for (const name of ['placedAt', 'requestedAt', 'cancelledAt']) {
     const time = of(name);
@@ -256,7 +295,7 @@ function render(
       const [, sign = '', name = '', required] = /\{([$@#]?)([\w.]+)(!?)\}/.exec(code) ?? [];
       const value = values.get(name) ?? write(sign, name, required === '!');
       const none = required === '!' || name === 'tax' ? 'undefined' : sign === '$' ? '0' : 'null';
-      const close = values.has(name) && !/street|subtotal/.test(name) ? [] : (fields.get(name)?.close ?? []);
+      const close = values.has(name) && !/street|subtotal|discount$/.test(name) ? [] : (fields.get(name)?.close ?? []);
       const missing = name !== '' && value === undefined ? absent || (always ? '' : required && 'required') : '';
       const all = [
         hinted(always.trim()),
@@ -360,12 +399,14 @@ export function draftModule(
   }
   const type = field.steps.reduceRight((inner, { name }) => `{ ${name}: ${inner} | null }`, 'Order');
   const used = HELPERS.filter((name) => new RegExp(`\\b${name}\\(`).test(body.replaceAll(/ \/\/ .*/g, '')));
-  const imports = [...used, 'type OrderInput', ...(skips ? ['type Skipped'] : [])].join(', ');
+  const hidesToken = sample?.hidesToken === true;
+  const types = ['type OrderInput', hidesToken && 'type PlatformError', skips && 'type Skipped'].filter(Boolean);
+  const imports = [...used, ...types].join(', ');
   const text = `/** Turns orders of our platform into Expediter's: ORDER_MODULE names this file. Check it: expediter platform check */
 import { ${imports} } from 'expediter-platform';
 
 export const query = \`${documentOf(field, tree)}\`;
-${takesNumber(field) ? '\nexport const variables = (orderId: string) => ({ id: Number(orderId) });\n' : ''}${header === undefined ? '' : `\nexport const headers = (token: string | undefined) => ({ '${header}': token ?? '' });\n`}
+${takesNumber(field) ? '\nexport const variables = (orderId: string) => ({ id: Number(orderId) });\n' : ''}${header === undefined ? '' : `\nexport const headers = (token: string | undefined) => ({ '${header}': token ?? '' });\n`}${hidesToken ? errorCodeFor(field) : ''}
 ${table}type Order = ${printType(tree, '')};
 
 export function toCanonicalOrder(data: ${type}): OrderInput${skips && ' | Skipped'} | null {

@@ -39,7 +39,7 @@ export class MappingError extends Error {
 
 const SENTENCES = {
   amount_unreadable: 'is not a decimal such as 12.90',
-  amount_too_exact: 'has more decimals than its currency',
+  amount_too_exact: 'has more decimals than its currency: see roundTogether',
   amount_too_large: 'is larger than any amount',
   amount_not_whole: 'is not a whole number of minor units such as 1290',
   country_unreadable: 'is not an ISO 3166-1 code such as DE',

@@ -26,7 +26,7 @@ export type Found = {
   root: string;
   skip: number;
   type: GraphQLNamedType;
-  kind: 'text' | 'number' | 'time' | 'flag' | 'enum' | 'json' | 'list' | 'typename';
+  kind: 'text' | 'number' | 'time' | 'flag' | 'enum' | 'json' | 'list' | 'texts' | 'typename';
   /** The words of its name without those that say nothing: `total` for `totalPriceSet { shopMoney { amount } }`. */
   words: string;
   /** The words of each object above, from `root` on. */
@@ -47,7 +47,7 @@ export const wordsOf = (name: string): string =>
     .replaceAll(/(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[a-zA-Z])(?=\d)|_+/g, ' ')
     .toLowerCase()
     .replace(/sub total/, 'subtotal')
-    .replace(/ v 2$/, '')
+    .replace(/(?<=\w)( v 2| by( \w+)* id)$/, '')
     .trim();
 
 /** What no ticket needs: people other than the member, what happened to the order, money that went back. */
@@ -58,8 +58,8 @@ const CUSTOM = /^(custom|extra|additional) (fields?|data)$/;
 const FORMS =
   /^(gross|net|tax|vat|\w+ money|(incl|excl)\w*( tax| vat)?|(with|without|before|after) tax(es)?|currency( code)?)$/;
 const AMOUNT = /^(amount|value|cents?( amount)?|(in )?minor( units)?|decimal)$/;
-const GROSS = / ?\b(with tax(es)?|gross|incl\w*( tax(es)?| vat)?|after tax(es)?)\b/;
-const NET = / ?\b(without tax(es)?|net|excl\w*( tax(es)?| vat)?|before tax(es)?)\b/;
+const GROSS = / ?\b((with|after) (tax(es)?|vat|gst)|gross|incl?(uding|usive)?( of)?( (tax(es)?|vat|gst))?)\b/;
+const NET = / ?\b((without|before|pre|exc?) (tax(es)?|vat|gst)|net|excl\w*( (tax(es)?|vat|gst))?)\b/;
 const PLAIN = /(?<=\w) ((shop |presentment )?money|amount|value|set|cents?|(in )?minor( units)?)\b|^order (?=\w)/g;
 const MEMBERS_MAX = 8;
 
@@ -120,7 +120,7 @@ function unitOf(kind: Found['kind'], words: string, type: string, about: string)
   if (kind === 'time' && /^(Int|Float)$/.test(type))
     return /milli|\bms\b/i.test(about + words) ? 'ms' : /\bseconds\b/i.test(about) ? 's' : undefined;
   if (kind === 'time') return /datetime|instant|timestamp/i.test(type) ? 'instant' : undefined;
-  if (/\b(cents|minor)\b/.test(words)) return 'minor';
+  if (/\b(cents|cent amount|minor)\b/.test(words)) return 'minor';
   if (/^(String|Float)$|decimal/i.test(type)) return 'decimal';
   return /(minor|smallest) (currency )?unit|in cents/i.test(about) ? 'minor' : undefined;
 }
@@ -159,8 +159,10 @@ export function explore(schema: GraphQLSchema, start: GraphQLNamedType, to: read
         const path = [...steps, stepOf(field, of === parent ? '' : of.name)];
         const list = listOf(field);
         const words = `${inOne} ${name}`.trim();
-        if (list) found.push({ ...own, steps: [...path, ...list.to], type: list.entry, kind: 'list', words: name });
-        else if (!isCompositeType(type)) {
+        if (list) {
+          const entries = isCompositeType(list.entry) ? 'list' : 'texts';
+          found.push({ ...own, steps: [...path, ...list.to], type: list.entry, kind: entries, words: name });
+        } else if (!isCompositeType(type)) {
           const kind = kindOf(name, type);
           const unit = unitOf(kind, name, type.name, `${field.description ?? ''} ${type.description ?? ''}`);
           const tax = GROSS.test(words) ? 'gross' : NET.test(words) ? 'net' : undefined;
@@ -215,13 +217,13 @@ export function listsOf(schema: GraphQLSchema, found: readonly Found[], pattern:
 }
 const ITEMS =
   /^((order|purchase|line|basket|cart|menu|food|product) ?)?(items|lines|positions|products|entries|articles|dishes|meals|details)$/;
-const COUNT = /^((ordered )?(quantity|qty|count|pieces|times)|how many)$/;
+const COUNT = /^((ordered )?(quantity|qty|count|pieces|times)( ordered)?|how many)$/;
 export const itemsOf = (schema: GraphQLSchema, found: readonly Found[]) => listsOf(schema, found, ITEMS, COUNT)[0];
 
 const ORDER = /\b(orders?|purchase|sale|ticket)\b/;
 const NO_ORDER =
   /\b(settings?|status|page|cart|abandoned|checkout|edit\w*|session|fulfill?ment|reverse|subscription|template|confirmation|line|item|tag|counts?)\b/;
-const ID = /^((order|purchase) )?(id|code|number|uuid|key|ref\w*)$/;
+const ID = /^((order|purchase|row|node) )?(id|code|number|uuid|key|ref\w*)$/;
 
 /**
  * Finds the query fields that may give one order by its id, the best first. A global `node(id)` counts if there is no

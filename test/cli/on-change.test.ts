@@ -32,12 +32,12 @@ it('onChange acts once for files that are saved together, and again for a later 
   expect(actions).toEqual([expect.stringMatching(/^deep\/(new|app)\.ts$/), 'deep/app.ts']);
 });
 
-it('onChange ignores the temporary files of editors', async () => {
+it('onChange ignores the temporary files of editors, and a file to which the action is printed', async () => {
   const actions: string[] = [];
   const end = onChange(folder, async (file) => void actions.push(file));
   const told = Promise.withResolvers<void>();
   const watcher = watch(join(folder, 'deep'), (_event, name) => void (name === '4913' && told.resolve()));
-  for (const file of ['.app.ts.swp', 'app.ts~', '.#app.ts', '4913']) write(`deep/${file}`);
+  for (const file of ['.app.ts.swp', 'app.ts~', '.#app.ts', 'check.log', 'out.txt', '4913']) write(`deep/${file}`);
   await told.promise;
   watcher.close();
   // It waits for an action that has begun.

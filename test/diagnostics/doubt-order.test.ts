@@ -105,6 +105,20 @@ const UUID = '0b51c0f4-1c8e-4b1f-9b1e-3f4a5c6d7e8f';
 /** Currencies whose level is known: see `PER_EURO`. */
 const isKnown = ({ money }: OrderInput): boolean => money.currency !== 'TRY';
 
+/** Dishes whose prices are written without decimals. */
+const WHOLE: [currency: string, price: number][] = [
+  ['EUR', 12],
+  ['USD', 9],
+  ['CHF', 18],
+  ['CZK', 229],
+  ['SEK', 149],
+  ['INR', 450],
+  ['HUF', 2490],
+  ['JPY', 20],
+  ['KRW', 210],
+  ['KWD', 35],
+];
+
 /** Each kind makes an implausible order of a good one, or undefined if it cannot. The text is what is said of it. */
 const KINDS: [kind: string, makes: (order: OrderInput, nth: number) => OrderInput | undefined, says: RegExp][] = [
   ['a wrong subtotal', (order) => withMoney(order, { subtotal: order.money.subtotal + 1 }), /^money\.subtotal is/],
@@ -155,12 +169,39 @@ const KINDS: [kind: string, makes: (order: OrderInput, nth: number) => OrderInpu
   [
     'amounts that are a hundred times too high',
     (order) => (isKnown(order) ? (times(order, 100) as OrderInput) : undefined),
-    /^money has only amounts that end in 00/,
+    /^money has only prices that end in 00/,
+  ],
+  [
+    'whole prices that are a hundred times too low',
+    ({ items: [first], discounts: _discounts, fees: _fees, taxes: _taxes, ...order }, nth) => {
+      const [currency, price] = nthOf(WHOLE, nth);
+      const items = [{ ...first!, quantity: 1, unitPrice: price, modifiers: [] }];
+      return { ...order, items, money: { subtotal: price, tax: 0, tip: 0, fee: 0, total: price, currency } };
+    },
+    /^money has no item above .* a hundred times too low/,
   ],
   [
     'yen in hundredths',
     (order) => (order.money.currency === 'JPY' ? (times(order, 100) as OrderInput) : undefined),
     /^money has only .* fromHundredths/,
+  ],
+  [
+    'yen in hundredths, whose tax and discount have fractions of a yen',
+    (order) => {
+      if (order.money.currency !== 'JPY') return undefined;
+      const { money, taxes: _none, discounts: _neither, ...hundredths } = times(order, 100) as OrderInput;
+      const less = money.discount ? { discount: money.discount - 25, total: money.total + 25 } : {};
+      return { ...hundredths, money: { ...money, ...less, tax: money.tax! + 71, pricesIncludeTax: true } };
+    },
+    /^money has only .* fromHundredths/,
+  ],
+  [
+    'amounts that are a hundred times too high, but for the tax',
+    (order) => {
+      const { taxes: _none, ...high } = times(order, 100) as OrderInput;
+      return isKnown(order) ? withMoney(high, { tax: high.money.tax! + 29, total: high.money.total }) : undefined;
+    },
+    /^money has only prices that end in 00/,
   ],
   [
     'a time in the future',
@@ -243,7 +284,10 @@ const KINDS: [kind: string, makes: (order: OrderInput, nth: number) => OrderInpu
   ],
   [
     'an item whose name is its id',
-    (order, nth) => withFirst(order, () => ({ serviceItemId: `burger-${nth}`, name: `burger-${nth}` })),
+    (order, nth) => {
+      const id = nthOf([`burger-${nth}`, `${1001 + nth}`], nth);
+      return withFirst(order, () => ({ serviceItemId: id, name: id }));
+    },
     /^items have a name like an id/,
   ],
   [
@@ -292,6 +336,43 @@ describe(`${EACH} orders of each implausible kind`, () => {
     figures.set('a total a hundred times the median of the others', noticed.length);
     expect(noticed).toHaveLength(EACH);
   });
+});
+
+it.each(
+  [
+    '1664',
+    '4711',
+    '7UP',
+    '42',
+    'B12',
+    'H2O',
+    'BBQ-100',
+    'COKE-330',
+    'BURGER-2024',
+    'XL_500',
+    'menu_del_dia_1',
+    'ROOM-1204',
+  ].concat('Pizza 4 Stagioni', 'anna_schmidt92'),
+)('%s is a name, also if it is its own id', (name) => {
+  const [order] = good as [OrderInput];
+  const named = member({ ...order, items: [{ ...order.items[0]!, name }] }, { name });
+  const own = withFirst(named, () => ({ serviceItemId: name }));
+  const isDoubted = (each: OrderInput) => saidOf(each).filter((said) => said.includes('like an id'));
+  expect(isDoubted(named)).toEqual([]);
+  if (!/[-_]|^\d{4}$/.test(name)) expect(isDoubted(own)).toEqual([]);
+});
+
+it('two equal lines are not doubted if the sums contain both', () => {
+  const order = good.find(({ items: [first], money }) => first!.unitPrice! > 0 && !money.discount && !money.tax)!;
+  const first = { ...order.items[0]!, modifiers: [] };
+  const cost = first.unitPrice! * first.quantity * 2;
+  const { discounts: _discounts, fees: _fees, taxes: _taxes, ...rest } = order;
+  const money = { subtotal: cost, tax: 0, tip: 0, fee: 0, total: cost, currency: order.money.currency };
+  expect(saidOf({ ...rest, items: [first, first], money })).toEqual([]);
+  const once = { ...money, subtotal: cost / 2, total: cost / 2 };
+  expect(saidOf({ ...rest, items: [first, first], money: once })).toContainEqual(
+    expect.stringMatching(/^items\.1 equals/),
+  );
 });
 
 it('a sample order is not doubted', () => {

@@ -279,13 +279,25 @@ it('platform check doubts amounts a hundred times as high as those of the other 
   expect(code).toBe(4);
   expect(out).toMatch(/^M-1 +can be placed: a pickup at feast-berlin for 36\.60 EUR$/m);
   expect(out).toMatch(/^M-2 .*money\.total is 3660\.00 EUR, some 100 times the median of the other orders$/m);
-  expect(out).toMatch(/^M-2 .*money has only amounts that end in 00, and an item is 1290\.00 EUR\./m);
+  expect(out).toMatch(/^M-2 .*money has only prices that end in 00, and an item is 1290\.00 EUR\./m);
 });
 
-it('platform check says how many minor units a yen has', async () => {
-  const { code, out } = await check('T-2001');
-  expect(code).toBe(0);
-  expect(out).toMatch(/^1 JPY is 1 minor unit\. Does the platform keep hundredths\? Use fromHundredths\.$/m);
+it('platform check says how many minor units a yen has, if the amounts may be hundredths', async () => {
+  const priced = (price: number): string => `{
+    ...order, items: order.items.map((item) => ({ ...item, unitPrice: ${price} })),
+    money: { ...order.money, subtotal: ${price}, total: ${price} + order.money.fee },
+  }`;
+  const hint = /^1 JPY is 1 minor unit\. Does the platform keep hundredths\? Use fromHundredths\.$/m;
+  const round = await check('T-2001', await mapping('round', priced(1200)));
+  expect(round).toMatchObject({ code: 0, out: expect.stringMatching(hint) });
+  // A price decides it, or makes the order doubtful.
+  expect(await check('T-2001')).toMatchObject({ code: 0, out: expect.not.stringContaining('fromHundredths') });
+  const high = await check('T-2001', await mapping('high', priced(120_000)));
+  expect(high).toMatchObject({
+    code: 4,
+    out: expect.stringContaining('is 120000 JPY. Is it a hundred times too high?'),
+  });
+  expect(high.out).not.toMatch(hint);
   expect((await check('B-1001')).out).not.toContain('fromHundredths');
 });
 
@@ -419,6 +431,18 @@ describe('platform init', () => {
     feast.byCode.set('D-3001', { ...purchases[0], code: 'D-3001', handover: 'DINE_IN' });
     const { out: skipped } = await check('D-3001', { ORDER_MODULE: file });
     expect(skipped).toContain('skipped by the mapper: dine_in');
+  });
+
+  it.each([
+    ['type Query {\n  order(id: ID!: Order\n}', /schema\.graphql:2 is no schema: Syntax Error/],
+    ['{"data": ', /schema\.graphql is no schema: Unexpected end of JSON/],
+    ['type Query { bestellung(id: ID!): Bestellung } type Bestellung { id: ID! }', /Names are read as English words/],
+  ])('says why it cannot use the schema %j', async (text, says) => {
+    const file = join(folder, 'schema.graphql');
+    await writeFile(file, text);
+    expect(await runRefused(1, env, ['platform', 'init', '--out', join(folder, 'none.ts'), '--schema', file])).toMatch(
+      says,
+    );
   });
 
   it('refuses to overwrite a file', async () => {
@@ -569,7 +593,8 @@ describe('platform init --order', () => {
     const coded = (code: string) => new GraphQLError('of Ada Lovelace', { extensions: { code } });
     const rootValue = {
       order: ({ id }: { id: string }, { token }: { token: string }) => {
-        if (token === 'Bearer wrong') throw coded('FORBIDDEN');
+        if (!/^Bearer (all|some)$/.test(token)) throw coded('FORBIDDEN');
+        if (id === 'c-9') throw coded('NOT_FOUND');
         const emailAddress = () => {
           if (token !== 'Bearer some') return PAID.customer.emailAddress;
           throw coded('FORBIDDEN');
@@ -610,6 +635,20 @@ describe('platform init --order', () => {
     expect(checked.out).toMatch(/^\d+ TODOs are left in /m);
   });
 
+  it('drafts errorCode for a platform that answers a wrong token as if it might read other orders', async () => {
+    const { file, ended } = init('expired', 'all', '--order', PAID.id);
+    await ended;
+    const asked = (token: string) => check(PAID.id, { ...at, ORDER_API_TOKEN: token, ORDER_MODULE: file });
+    expect((await asked('wrong')).out).toMatch(/denies us access: check ORDER_API_TOKEN/);
+    expect((await asked('some')).out).toMatch(/denies us order\.customer\.emailAddress/);
+    const doctor = await runCli({ ...env, ...at, ORDER_API_TOKEN: 'wrong', ORDER_MODULE: file }, [
+      'doctor',
+      '--only',
+      'platform',
+    ]);
+    expect(doctor).toMatchObject({ code: 1, out: expect.stringMatching(/refuses us \(200\)/) });
+  });
+
   it('leaves out a field that the token may not read, and names it', async () => {
     const { file, ended } = init('some', 'some', '--order', PAID.id);
     expect((await ended).out).toMatch(
@@ -620,6 +659,7 @@ describe('platform init --order', () => {
 
   it.each([
     ['the platform has no such order', 'none', 'all', 'c-8', 3, /has no order with this id/],
+    ['the platform says so by an error', 'none', 'all', 'c-9', 3, /has no order with this id/],
     ['the token is wrong', 'no-token', 'wrong', 'c-7', 1, /The order cannot be fetched\. \S+ answers 200, FORBIDDEN\./],
   ])('writes nothing if %s, and says so', async (_what, name, token, orderId, code, says) => {
     const { file, ended } = init(name, token, '--order', orderId);

@@ -28,6 +28,7 @@ const CHECK_THE_PLATFORM: Step = {
   say: 'Check that the ordering platform is up, and that ORDER_API_URL is right.',
   run: 'expediter doctor --only platform',
 };
+const CHECK_THE_TOKEN = 'Check that the token of ORDER_API_TOKEN is still valid and what its role may read.';
 const CHECK_THE_POS = {
   inShort: 'check the POS',
   toDo: 'Call the restaurant, or look at the POS: is the ticket there? Then enter the answer.',
@@ -52,17 +53,13 @@ const CAUSES: Table = {
   platform_refuses_us: {
     says: 'the ordering platform denies us access: check ORDER_API_TOKEN',
     inShort: 'platform refuses us',
-    toDo: [
-      {
-        say: 'Set ORDER_API_TOKEN to a token that the ordering platform accepts.',
-        run: 'expediter doctor --only platform',
-      },
-    ],
+    toDo: [{ say: CHECK_THE_TOKEN, run: 'expediter doctor --only platform' }],
   },
   platform_refuses_order: {
     says: 'the ordering platform denies us this order or a field of it: check what ORDER_API_TOKEN may read',
     inShort: 'platform refuses order',
     toDo: [
+      CHECK_THE_TOKEN,
       'See which field of this order the ordering platform refuses: expediter platform check.',
       'Let the token of ORDER_API_TOKEN read it, or remove the field from the query of ORDER_MODULE. Then retry the order.',
     ],

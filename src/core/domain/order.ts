@@ -59,7 +59,7 @@ const WHOLE =
 const MAX_QUANTITY = 9_999;
 const Quantity = z
   .int({ error: ({ code, input }) => (code === 'invalid_type' && Number.isFinite(input) ? WHOLE : undefined) })
-  .min(1)
+  .min(1, { error: 'is below 1: is it a cancelled line? Leave it out' })
   .max(MAX_QUANTITY);
 
 export const Member = z.object({
@@ -157,7 +157,7 @@ const Money = z
   })
   .refine(({ subtotal, discount = 0 }) => discount <= subtotal, {
     path: ['discount'],
-    error: 'is more than the subtotal',
+    error: 'is more than the subtotal: perhaps a part of it is a discount of the fee. Leave this part out',
   });
 
 const Part = z.object({

@@ -52,7 +52,7 @@ it.each<[string, unknown, string]>([
     -350,
     'items.0.unitPrice is negative: write a coupon into money.discount and discounts, and not as an item',
   ],
-  ['items.0.quantity', 0, 'items.0.quantity is below 1'],
+  ['items.0.quantity', 0, 'items.0.quantity is below 1: is it a cancelled line? Leave it out'],
   ['items.0.quantity', 10_000, 'items.0.quantity is above 9999'],
   // Two faults of one field are one sentence.
   ['items.0.quantity', 1e20, 'items.0.quantity is above 9007199254740991'],

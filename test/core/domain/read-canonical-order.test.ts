@@ -261,13 +261,13 @@ describe('discounts', () => {
       'a sum of more than the subtotal',
       withDiscounts(money.subtotal + 1),
       'money.discount',
-      'is more than the subtotal',
+      'is more than the subtotal: perhaps a part of it is a discount of the fee. Leave this part out',
     ],
     [
       'amounts of more than the subtotal',
       withDiscounts(undefined, named(money.subtotal, 1)),
       'money.discount',
-      'is more than the subtotal',
+      'is more than the subtotal: perhaps a part of it is a discount of the fee. Leave this part out',
     ],
     [
       'amounts of less than the sum',
