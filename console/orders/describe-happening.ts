@@ -330,8 +330,10 @@ function happenedBefore({ occurredAt, recordedAt }: Recorded): string[] {
 function notified({ sequence, memberState }: Message, { live }: ShownOrder): StoryLine {
   const message = live.find((each) => each.sequence === sequence);
   const isWaiting = message !== undefined && message.publishedAt === null;
+  // Such as of an estimate, a requested cancel, or a change of the ticket.
+  const isSame = live.findLast((each) => each.sequence < sequence)?.memberState === memberState;
   return {
-    sentence: `Member notified: ${words(memberState)}`,
+    sentence: `${isSame ? 'Live message, still' : 'Member notified:'} ${words(memberState)}`,
     tone: isWaiting && (message.attempts ?? 0) > 0 ? 'warn' : toneOf(memberState),
     more: [
       `message ${sequence}`,

@@ -162,6 +162,10 @@ describe('an event in a timeline', () => {
       tone: 'warn',
       more: ['message 4', 'not published yet, after 3 tries'],
     });
+    story.live.push({ ...story.live.at(-1)!, sequence: 5 });
+    expect(tell('notified', { sequence: 5, memberState: 'ready_for_pickup' }, story).sentence).toBe(
+      'Live message, still ready for pickup',
+    );
     expect(lines.find(({ what }) => what === 'published')?.more).toEqual(['message 1', '12 ms after the change']);
   });
 
