@@ -238,10 +238,14 @@ function specials(
     todos.set('tax', `fractions of a yen? roundTogether([${part}], currency).sum`);
   }
   if (isGross || (includesTax !== undefined && !of('pricesIncludeTax'))) {
-    values.set('pricesIncludeTax', String(isGross || includesTax));
-    const only = `true only if all your shops' prices include the tax; otherwise ${hints.net.map(pathOf).join(', ')}`;
-    if ((isGross || includesTax) && hints.net.length > 0 && !of('pricesIncludeTax'))
-      todos.set('pricesIncludeTax', `${only} without it`);
+    const isIn = isGross || includesTax === true;
+    values.set('pricesIncludeTax', String(isIn));
+    const only = `${isIn} only if ${isIn ? 'all' : 'none of'} your shops' prices include the tax`;
+    if (hints.net.length > 0 && !of('pricesIncludeTax'))
+      todos.set(
+        'pricesIncludeTax',
+        `${only}; otherwise ${hints.net.map(pathOf).join(', ')} ${isIn ? 'without' : 'with'} it`,
+      );
   }
   const count = of('quantity');
   // A missing quantity is no cancelled line.

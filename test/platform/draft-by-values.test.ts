@@ -383,6 +383,18 @@ describe('platform init --order', () => {
     expect(linesOf(text, 'subtotal')[0]).toContain('TODO: before discounts?');
   });
 
+  it('says which amounts other shops need, also if only those without the tax add up', () => {
+    const [line] = paid.lines;
+    const lines = [{ ...line, quantity: 3, unitPrice: 333, unitPriceWithTax: 396, customFields: { modifiers: [] } }];
+    const sums = { subTotal: 999, subTotalWithTax: 1189, totalTax: 285, total: 1499, totalWithTax: 1784 };
+    const { text, addsUp } = draftBy(cafe, { ...paid, ...sums, lines, discounts: [] });
+    expect(addsUp).toBe(true);
+    expect(linesOf(text, 'pricesIncludeTax')).toEqual(['pricesIncludeTax: false,']);
+    expect(text).toContain(
+      "// TODO: false only if none of your shops' prices include the tax; otherwise unitPrice, subTotal, shipping with it\n",
+    );
+  });
+
   it('finds that prices exclude the tax', () => {
     const money = (amount: string) => ({ shopMoney: { amount }, presentmentMoney: { amount } });
     const item = { quantity: 3, sku: 'soup', title: 'Soup', originalUnitPriceSet: money('4.00') };
