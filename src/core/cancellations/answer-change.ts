@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { z } from 'zod';
 import { refused } from '../domain/explain-cause.ts';
 import type { Refused } from '../domain/placement-cause.ts';
-import { insertOutbox, nextSequence } from '../live/outbox.ts';
+import { INSERT_SAME_STATUS, nextSequence } from '../live/outbox.ts';
 import { inTransaction } from '../postgres/transactions.ts';
 import { lockOrder } from './changed-order.ts';
 
@@ -36,12 +36,7 @@ export async function answerChange(
          UPDATE order_changes c SET applied = true
          FROM o WHERE c.service_order_id = $1 AND c.seen_at = o.changed_at AND $2 = 'applied'
        )
-       ${insertOutbox({
-         serviceOrderId: 'service_order_id',
-         sequence: 'sequence',
-         rank: 'rank',
-         providerOrderId: 'provider_order_id',
-       })}
+       ${INSERT_SAME_STATUS}
        FROM o`,
       [serviceOrderId, change, since ?? null],
     );

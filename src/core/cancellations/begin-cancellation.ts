@@ -1,6 +1,6 @@
 import type { ClientBase, Pool } from 'pg';
 import { CANCEL_WITHIN_S } from '../domain/placement.ts';
-import { insertOutbox, nextSequence } from '../live/outbox.ts';
+import { INSERT_SAME_STATUS, nextSequence } from '../live/outbox.ts';
 import { endCancelled, WITHDRAWN } from '../transitions/placement-outcomes.ts';
 import { attemptLease } from '../domain/timing.ts';
 import { describeCause } from '../domain/explain-cause.ts';
@@ -32,12 +32,7 @@ export async function beginCancellation(
         WHERE service_order_id = $1::text
         RETURNING service_order_id, location_id, rank, sequence, provider_order_id
       ), x AS (
-        ${insertOutbox({
-          serviceOrderId: 'service_order_id',
-          sequence: 'sequence',
-          rank: 'rank',
-          providerOrderId: 'provider_order_id',
-        })}
+        ${INSERT_SAME_STATUS}
         FROM o WHERE $3
       ), c AS (
         INSERT INTO cancellations AS c (service_order_id, location_id, requested_by, requested_at, deadline_at)
@@ -145,12 +140,7 @@ export async function refuseCancellation(
         RETURNING orders.service_order_id, sequence, rank, provider_order_id
       ), look AS (${refreshDeferred('c')}
       )
-      ${insertOutbox({
-        serviceOrderId: 'service_order_id',
-        sequence: 'sequence',
-        rank: 'rank',
-        providerOrderId: 'provider_order_id',
-      })}
+      ${INSERT_SAME_STATUS}
       FROM o`,
     values: [serviceOrderId, attemptEndJson(about.end), about.problem ?? null, about.cause ?? null],
   });

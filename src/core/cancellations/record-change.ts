@@ -2,7 +2,7 @@ import type { ClientBase } from 'pg';
 import { kitchenChanges } from '../domain/kitchen-changes.ts';
 import type { ChangeState } from '../domain/live-message.ts';
 import type { CanonicalOrder } from '../domain/order.ts';
-import { insertOutbox, nextSequence } from '../live/outbox.ts';
+import { INSERT_SAME_STATUS, nextSequence } from '../live/outbox.ts';
 import { compareOrders, type OrderChange, withChanges } from './changed-order.ts';
 
 /** Maximum of differences stored per order. Older ones are deleted: a platform's response may differ every time. */
@@ -51,12 +51,7 @@ export async function recordChange(
         WHERE service_order_id = $1 AND $6::boolean
         RETURNING service_order_id, sequence, rank, provider_order_id, was.change IS DISTINCT FROM $4 AS is_news
       ), live AS (
-        ${insertOutbox({
-          serviceOrderId: 'service_order_id',
-          sequence: 'sequence',
-          rank: 'rank',
-          providerOrderId: 'provider_order_id',
-        })}
+        ${INSERT_SAME_STATUS}
         FROM job WHERE is_news
       ), gone AS (
         DELETE FROM order_changes

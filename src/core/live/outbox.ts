@@ -92,6 +92,14 @@ export function insertOutbox(message: {
     SELECT ${serviceOrderId}, ${sequence}, ${rank}, ${providerOrderId}, ${reason}, ${occurredAt}, ${firstReceivedAt}`;
 }
 
+/** The same, for news of an order whose status stays. The caller's FROM clause has the order's columns by their names. */
+export const INSERT_SAME_STATUS = insertOutbox({
+  serviceOrderId: 'service_order_id',
+  sequence: 'sequence',
+  rank: 'rank',
+  providerOrderId: 'provider_order_id',
+});
+
 /**
  * SQL of the waiting messages, the oldest first, without those that are sent once more. It reads at most so many rows that
  * a large repeat does not slow down every look.

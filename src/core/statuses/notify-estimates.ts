@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg';
 import { RANK_END } from '../domain/lifecycle.ts';
-import { insertOutbox, nextSequence } from '../live/outbox.ts';
+import { INSERT_SAME_STATUS, nextSequence } from '../live/outbox.ts';
 
 /** Minimum seconds between two messages of an order that only update its estimate or link. */
 export const NOTIFIED_EVERY_S = 60;
@@ -40,10 +40,5 @@ const NOTIFY = `
     WHERE service_order_id = ANY (ARRAY(SELECT service_order_id FROM notified))
     RETURNING service_order_id, sequence, rank, provider_order_id
   )
-  ${insertOutbox({
-    serviceOrderId: 'service_order_id',
-    sequence: 'sequence',
-    rank: 'rank',
-    providerOrderId: 'provider_order_id',
-  })}
+  ${INSERT_SAME_STATUS}
   FROM numbered`;
