@@ -165,7 +165,8 @@ export async function fetchSample(
     const refused = new Set<string>();
     for (let tries = 0; tries < REFUSALS_MAX; tries += 1) {
       const id = takesNumber(field) ? Number(orderId) : orderId;
-      const answer = await ask(sampleQuery(schema, field, refused), { id });
+      const query = sampleQuery(schema, field, refused);
+      const answer = await ask(query, { id });
       if (typeof answer === 'string') throw new Error(`The order cannot be fetched. ${hostOf(url)}: ${answer}`);
       const order = field.steps.reduce<unknown>((at, { name }) => (isObject(at) ? at[name] : undefined), answer.data);
       const errors = answer.errors.filter((each): each is PlatformError => isObject(each));
@@ -175,7 +176,6 @@ export async function fetchSample(
       );
       const below = paths.map((path) => path.slice(field.steps.length).join('.')).filter((path) => path !== '');
       if (errors.length === 0 && isObject(order)) {
-        const query = sampleQuery(schema, field, refused);
         const denied = await asker(url, headersFor('expediter-asks-with-a-wrong-token', header))(query, { id });
         const judge = answerJudge({ query }, () => {});
         const hidesToken = typeof denied === 'object' && judge(denied).judgement === 'order refused';

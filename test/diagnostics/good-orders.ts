@@ -1,6 +1,7 @@
 /** Plausible orders, as varied as those of real shops. The same seed makes the same orders. */
 import type { OrderInput } from '../../src/core/domain/order-module.ts';
 import { sumItems } from '../../src/core/domain/money.ts';
+import { repeatably } from '../support/repeatably.ts';
 
 /** Prices of a dish and of an extra, in minor units, with the steps in which shops set them. */
 const MARKETS = [
@@ -39,14 +40,7 @@ const DAY_MS = 1440 * MINUTE_MS;
 type Item = OrderInput['items'][number];
 
 export function goodOrders(count: number, seed: number, now: Date): OrderInput[] {
-  let state = seed;
-  /** A number from 0 to 1 (mulberry32). */
-  const next = (): number => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
+  const next = repeatably(seed);
   const below = (limit: number): number => Math.floor(next() * limit);
   const chance = (probability: number): boolean => next() < probability;
   const pick = <Value>(from: readonly Value[]): Value => from[below(from.length)] as Value;

@@ -16,6 +16,7 @@ import { sampleOrder } from '../../../world/platform/sample-order.ts';
 import { SEED } from '../../../world/inputs/seed.ts';
 import { statusWebhook } from '../../../world/pos/status-webhook.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
+import { repeatably } from '../../support/repeatably.ts';
 import { until } from '../../../world/processes/until.ts';
 
 /** CALLS=10000 for more of them. */
@@ -501,7 +502,7 @@ it('every route accepts exactly the operators with its role at the location, at 
 type Chance = { random(): number; oneOf<Item>(items: readonly Item[]): Item; often(share: number): boolean };
 
 function chanceFrom(seed: number): Chance {
-  const random = randomFrom(seed);
+  const random = repeatably(seed);
   return {
     random,
     oneOf: (items) => items[Math.floor(random() * items.length)] as (typeof items)[number],
@@ -926,14 +927,3 @@ const QUERIES: Record<string, string[]> = {
 const UUID = /[0-9a-f]{8}-[0-9a-f-]{27}/g;
 /** A location counts its webhooks, so that its integrator sees whether they arrive. */
 const isListOfLocations = ({ path }: Asked): boolean => /^\/locations\b[^/]*\/?[^/]*$/.test(path);
-
-/** Mulberry32. @returns numbers from 0 to 1, the same for the same seed */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
