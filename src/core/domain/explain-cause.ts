@@ -4,7 +4,7 @@
  */
 import { issueInWords } from './issue-in-words.ts';
 import type { PlacementCause, Problem, RefusalCause, Refused } from './placement-cause.ts';
-import { changeSettings, putSettings, stepsOf, type Place, type Step, type ToDo } from './remedy.ts';
+import { changeSettings, putSettings, stepsOf, vendorOf, type Place, type Step, type ToDo } from './remedy.ts';
 
 type Explained<Cause> = {
   /** What happened, as a clause. If the error has a more exact sentence, that is used. */
@@ -180,8 +180,7 @@ const CAUSES: Table = {
   no_location: {
     says: 'the location is not configured',
     inShort: 'location not configured',
-    toDo: (_cause, { locationId }) =>
-      `Configure the location ${locationId ?? ''} with the settings that its POS needs. The order is then retried at once.`,
+    toDo: 'Configure the location with the settings that its POS needs. The order is then retried at once.',
   },
   settings_sealed: {
     says: 'the settings of the location cannot be decrypted',
@@ -304,10 +303,10 @@ const CAUSES: Table = {
   deadline_passed_in_doubt: { says: 'the deadline has passed, and the POS may have the order', ...CHECK_THE_POS },
   order_ended_in_doubt: { says: 'the order has ended, and the POS may have it', ...CHECK_THE_POS },
   location_left_pos: {
-    says: ({ integration }) => `the order may be at the POS of "${integration}", which the location no longer uses`,
+    says: 'the order may be at a POS that the location no longer uses',
     inShort: 'check the former POS',
-    toDo: ({ integration }) =>
-      `Check the former POS of the location${integration === null ? '' : ` (${integration})`} for the ticket.`,
+    toDo: ({ integration }, about) =>
+      `Check the former POS of the location${integration === null ? '' : ` (${vendorOf(about, integration)})`} for the ticket.`,
   },
   pos_account_changed: {
     says: 'the order may be at the POS that the location had before its settings were changed',

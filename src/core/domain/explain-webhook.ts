@@ -7,7 +7,7 @@ import { issueInWords } from './issue-in-words.ts';
 import type { LocationCause } from './location-cause.ts';
 import { commandsOf } from './location-commands.ts';
 import type { ShapeIssue } from './shape-issues.ts';
-import { stepsOf, type Step, type ToDo } from './remedy.ts';
+import { stepsOf, vendorOf, type Names, type Step, type ToDo } from './remedy.ts';
 import type { WebhookAuth } from './webhook-auth.ts';
 import type { DropCause, ReplayCause } from './webhook-cause.ts';
 
@@ -27,7 +27,7 @@ type About = {
   integration: string;
   /** How its POS authenticates, if the provider declares it. */
   webhookAuth?: WebhookAuth | null;
-};
+} & Names;
 
 type Row = { what: string; details?: string | readonly string[]; toDo: ToDo };
 /** `said` is the service's sentence. */
@@ -57,7 +57,7 @@ function droppedOf(locationId: string, oldToken?: true): NonNullable<Step['link'
     location: locationId,
     ...(oldToken && { oldToken: 'true' }),
   });
-  const name = oldToken ? `Webhooks of ${locationId} with an old token` : `Dropped webhooks of ${locationId}`;
+  const name = oldToken ? 'Webhooks with an old token' : 'Dropped webhooks of the location';
   return { name, href: `/console/webhooks?${query.toString()}` };
 }
 
@@ -76,9 +76,9 @@ const correct = (setting: string, about: About): Step => ({
   run: commandsOf(about).changeSettings,
 });
 
-const impostor = ({ locationId }: About): string =>
-  'If neither the POS nor the settings were changed, an attacker may know the webhook address. Give ' +
-  `${locationId} a new webhook token first, then revoke the old one on its page.`;
+const IMPOSTOR =
+  'If neither the POS nor the settings were changed, an attacker may know the webhook address. Give the location a new ' +
+  'webhook token first, then revoke the old one on its page.';
 
 /** The secret's name in the settings. */
 const secretOf = ({ webhookAuth }: About): string =>
@@ -123,7 +123,7 @@ const DROPS: Table<DropCause> = {
       about.webhookAuth?.optional === true &&
         'If this POS cannot sign, remove the secret: press Edit on the page of the location. Then only the token in the ' +
           'address authenticates the POS.',
-      impostor(about),
+      IMPOSTOR,
     ],
   }),
   signature_of_other_scheme: ({ header }, about) => ({
@@ -132,7 +132,7 @@ const DROPS: Table<DropCause> = {
     toDo: [
       'Check which signature method is selected at the POS, and whether a proxy in front of the service changes headers.',
       replayAll(about),
-      impostor(about),
+      IMPOSTOR,
     ],
   }),
   signature_wrong: ({ header }, about) => {
@@ -154,7 +154,7 @@ const DROPS: Table<DropCause> = {
         previousSetting !== undefined &&
           `During the change, the old secret can stay valid: store it as “${previousSetting}”.`,
         replayAll(about),
-        impostor(about),
+        IMPOSTOR,
       ],
     };
   },
@@ -165,10 +165,10 @@ const DROPS: Table<DropCause> = {
     details: `Its header ${header} is not a number of seconds since 1970.`,
     toDo: ['Ask the developer of the bridge to this POS to fix it.', NOT_BY_REPLAY],
   }),
-  signature_time_missing: ({ field }, about) => ({
+  signature_time_missing: ({ field }) => ({
     what: 'The time of its signature is missing',
     details: `Its body has no “${field}”, which this POS always sends. Without it, the signature cannot be checked.`,
-    toDo: ['Check its body: it may be truncated, or an attacker may have sent it.', NOT_BY_REPLAY, impostor(about)],
+    toDo: ['Check its body: it may be truncated, or an attacker may have sent it.', NOT_BY_REPLAY, IMPOSTOR],
   }),
   password_missing: ({ header }, about) => ({
     what: 'The user name and password are missing',
@@ -177,7 +177,7 @@ const DROPS: Table<DropCause> = {
       connect(about, 'Register the webhook at the POS again, with both:'),
       `Check whether a proxy in front of the service removes the header ${header}.`,
       NOT_BY_REPLAY,
-      impostor(about),
+      IMPOSTOR,
     ],
   }),
   password_wrong: (_cause, about) => ({
@@ -187,7 +187,7 @@ const DROPS: Table<DropCause> = {
       connect(about, 'Send the values of the settings to the POS:'),
       correct(secretOf(about), about),
       replayAll(about),
-      impostor(about),
+      IMPOSTOR,
     ],
   }),
   key_unknown: ({ setting }, about) => ({
@@ -206,7 +206,7 @@ const DROPS: Table<DropCause> = {
   }),
   not_authentic: (_cause, about, said) => ({
     what: NOT_PROVEN,
-    details: `The provider of ${about.integration} reports: ${said}.`,
+    details: `The provider of ${vendorOf(about, about.integration)} reports: ${said}.`,
     toDo: [correct(secretOf(about), about), replayAll(about)],
   }),
 
@@ -243,15 +243,15 @@ const DROPS: Table<DropCause> = {
     details: sentencesOf(issues),
     toDo: [CHECK_BODY, REPORT_IT],
   }),
-  unreadable: (_cause, { integration }, said) => ({
+  unreadable: (_cause, about, said) => ({
     what: NOT_READ,
-    details: `The provider of ${integration} reports: ${said}.`,
+    details: `The provider of ${vendorOf(about, about.integration)} reports: ${said}.`,
     toDo: [CHECK_BODY, REPORT_IT],
   }),
 
-  translator_failed: ({ error }, { integration }) => ({
+  translator_failed: ({ error }, about) => ({
     what: 'The provider has a bug',
-    details: `The provider of ${integration} failed with a ${error}. The POS and the settings are not the cause.`,
+    details: `The provider of ${vendorOf(about, about.integration)} failed with a ${error}. The POS and the settings are not the cause.`,
     toDo: [REPORT_IT],
   }),
   too_large: ({ limit }) => ({
@@ -268,19 +268,19 @@ const DROPS: Table<DropCause> = {
     toDo: [CHECK_BODY, REPORT_IT],
   }),
 
-  token_revoked: (_cause, about) => ({
+  token_revoked: () => ({
     what: 'The token was no longer valid',
     details: `${WHILE_AWAY}. Its token was checked when Postgres was back.`,
-    toDo: ['If the POS still uses this token, give it a new one.', impostor(about)],
+    toDo: ['If the POS still uses this token, give it a new one.', IMPOSTOR],
   }),
   no_location: () => ({
     what: 'The location was removed',
     details: `${WHILE_AWAY}, and was processed when Postgres was back.`,
     toDo: 'If the location is still needed, configure it again and replay the webhook.',
   }),
-  other_integration: ({ integration: now }, { integration }) => ({
-    what: `The location now uses ${now}`,
-    details: `It arrived for ${integration} while Postgres was unavailable, and was processed when Postgres was back.`,
+  other_integration: ({ integration: now }, about) => ({
+    what: `The location now uses ${vendorOf(about, now)}`,
+    details: `It arrived for ${vendorOf(about, about.integration)} while Postgres was unavailable, and was processed when Postgres was back.`,
     toDo: 'If the location was moved on purpose, no action is needed. Its former POS still sends webhooks.',
   }),
 
@@ -320,9 +320,9 @@ const REFUSALS: Table<ReplayCause> = {
   }),
   erased: () => ({ what: 'It cannot be replayed: its body was erased with the data of the member', toDo: [] }),
   not_stored: () => ({ what: 'It cannot be replayed: its contents are no longer stored', toDo: [] }),
-  other_integration: ({ integration: now }, { integration, locationId }) => ({
-    what: `It cannot be replayed: it arrived for ${integration}, but ${locationId} now uses ${now}`,
-    toDo: `${now} cannot read it. Check the order at the POS.`,
+  other_integration: ({ integration: now }, about) => ({
+    what: `It cannot be replayed: it arrived for ${vendorOf(about, about.integration)}, but the location now uses ${vendorOf(about, now)}`,
+    toDo: `${vendorOf(about, now)} cannot read it. Check the order at the POS.`,
   }),
   credentials_sealed: ({ keyId }) => ({
     what: 'Its encrypted headers cannot be decrypted',
@@ -338,8 +338,8 @@ const REFUSALS: Table<ReplayCause> = {
     details: `Postgres aborted the replay with the code ${sqlstate}.`,
     toDo: 'Try again.',
   }),
-  no_location: (_cause, { locationId }) => ({
-    what: `It cannot be replayed: the location ${locationId} was removed`,
+  no_location: () => ({
+    what: 'It cannot be replayed: the location was removed',
     toDo: [
       {
         say: 'If the location is still needed, add it again.',

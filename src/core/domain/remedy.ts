@@ -24,8 +24,14 @@ export function inOneLine(steps: readonly Step[]): string {
   return [say.replace(/[.:]$/, ''), run].filter(Boolean).join(': ');
 }
 
+/** What people call an integration. Without it, texts have the id. */
+export type Names = { vendorName?: (integration: string) => string };
+
 /** A location and its integration. Null while unknown. */
-export type Place = { locationId: string | null; integration: string | null };
+export type Place = { locationId: string | null; integration: string | null } & Names;
+
+export const vendorOf = ({ vendorName }: Names, integration: string): string =>
+  vendorName?.(integration) ?? integration;
 
 /** Changes some settings. The others stay. */
 export function changeSettings({ locationId, integration }: Place): Step[] {
@@ -35,7 +41,7 @@ export function changeSettings({ locationId, integration }: Place): Step[] {
     { say: 'See what each setting means:', run: schema },
     {
       say: 'Press Edit on the page of the location, or write only what changes to a file settings.json. All other settings stay.',
-      link: { name: `Settings of ${locationId}`, href: `/console/locations/${encodeURIComponent(locationId)}` },
+      link: { name: 'Settings of the location', href: `/console/locations/${encodeURIComponent(locationId)}` },
       run,
     },
   ];

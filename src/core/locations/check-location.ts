@@ -86,7 +86,7 @@ export async function checkLocation(
     const { provider, settings } = await decryptSettings(location);
     refuseHosts(settings, provider, deps.allowedHosts);
     if (provider.check === undefined) {
-      const detail = `${integration} has no call that can test the settings; the first order will show if they are right`;
+      const detail = 'this POS has no call that can test the settings; the first order will show if they are right';
       return { locationId, state: 'unchecked', detail };
     }
     const limit = { seconds: withinMs / 1_000, sent: false };

@@ -127,9 +127,9 @@ export function makeState(): string {
   return randomBytes(32).toString('base64url');
 }
 
-export function authorisationOf({ authorisation, integration }: Provider): Authorisation<unknown> {
+export function authorisationOf({ authorisation }: Provider): Authorisation<unknown> {
   if (authorisation !== undefined) return authorisation;
-  throw new NeedsOperator(`${integration} has no page where a restaurant can grant access`);
+  throw new NeedsOperator('this POS has no page where a restaurant can grant access');
 }
 
 /**

@@ -69,7 +69,7 @@ export async function connectLocation(
     const isStored = await replaceSettings(pool, rules, merged, sealedSettings);
     if (!isStored) {
       throw new WrongLocation(
-        `the settings of "${locationId}" were changed meanwhile, so the POS's new settings were not stored. Connect the location again`,
+        "the settings of the location were changed meanwhile, so the POS's new settings were not stored. Connect the location again",
       );
     }
   }

@@ -1,12 +1,13 @@
 import { isObject } from '../domain/json-text.ts';
 import { createHmac, hkdfSync } from 'node:crypto';
 import { z } from 'zod';
-import type { Provider } from '../domain/provider.ts';
+import type { Provider, Registry } from '../domain/provider.ts';
 import { newSettingsOf } from './locations.ts';
 import type { SettingsKeys } from './settings-key.ts';
 
 /** A part of a JSON Schema, as far as it is read here. */
 type Part = {
+  title?: string;
   description?: string;
   shown?: boolean;
   /** Says for which restaurant a credential is used. `shared`: several locations have it. */
@@ -40,6 +41,12 @@ export function settingsSchema(provider: Provider): object {
   const withoutMark = (name: string, value: unknown): unknown =>
     ['shown', 'target'].includes(name) && typeof value !== 'object' ? undefined : value;
   return JSON.parse(JSON.stringify(described, withoutMark)) as object;
+}
+
+/** What people call an integration: the title of its settings. */
+export function vendorName(registry: Registry, integration: string): string {
+  const provider = registry.get(integration);
+  return (provider && schemaOf(provider).title) ?? integration;
 }
 
 /** A schema of another library, or of a version of zod without JSON Schema, shows nothing. */

@@ -36,8 +36,7 @@ export async function removeLocation(
     const location = await readConfigured(client, locationId, 'FOR UPDATE');
     if (location === undefined) return undefined;
     if (!matches(ifMatch, location)) return { refused: CHANGED_MEANWHILE, statusCode: 412 };
-    if (!unpaused && !location.isPaused)
-      return { refused: `it takes orders. Pause it first: expediter location pause ${locationId}` };
+    if (!unpaused && !location.isPaused) return { refused: 'it takes orders. Pause it first' };
     const unfinished = await findUnfinished(client, locationId, { namesOrders });
     if (unfinished !== undefined) return { refused: unfinished };
     // guard: revoked-before-removal

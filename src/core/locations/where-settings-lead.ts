@@ -100,18 +100,18 @@ export async function judgeTarget(
   if (target === '' || target === targetOf(before)) return [];
   // guard: one-at-a-target
   await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, $2))', [target, LOCK_TARGET]);
-  const { rows } = await client.query<{ id: string; version: string; sealed: string | null }>(
-    `SELECT location_id AS id, xmin::text AS version, CASE WHEN target_sha256 IS NULL THEN settings END AS sealed FROM locations
+  const { rows } = await client.query<{ id: string; called: string; version: string; sealed: string | null }>(
+    `SELECT location_id AS id, coalesce(name, location_id) AS called, xmin::text AS version, CASE WHEN target_sha256 IS NULL THEN settings END AS sealed FROM locations
      WHERE integration = $1 AND location_id <> $2 AND (target_sha256 IS NULL OR target_sha256 = decode($3, 'hex'))`,
     [provider.integration, locationId, target],
   );
   const sharing: string[] = [];
   const noted: [id: string, version: string, target: string][] = [];
-  for (const { id, version, sealed } of rows) {
+  for (const { id, called, version, sealed } of rows) {
     const settings = sealed && (await unseal(rules.keys, sealed, placeOfSettings(id)).catch(() => null));
     // Settings that cannot be decrypted may have any target.
     const other = settings ? targetOf(settings) : target;
-    if (other === target) sharing.push(id);
+    if (other === target) sharing.push(called);
     if (settings) noted.push([id, version, other]);
   }
   await client.query(
@@ -122,7 +122,7 @@ export async function judgeTarget(
   // guard: target-of-another
   if (isScoped && sharing.length > 0)
     throw wrongSetting(name, 'is that of another location: ask an integrator of all locations to store it');
-  return sharing.map((id) => `The location ${id} has the same ${name}.`);
+  return sharing.map((called) => `The location ${called} has the same ${name}.`);
 }
 
 /** SQL that notes targets, except of locations that are changed meanwhile. */

@@ -202,40 +202,43 @@ const RECORD = `
 
 /** SQL of an event from a row `k` of `attention_items`, see `publishRows`. Its sentence and URL are added later. */
 export const ATTENTION_ROW = `jsonb_build_object('event', k.event, 'at', k.told_at, 'id', k.item_key, 'openedAt', k.opened_at,
-  'closedAt', k.closed_at, 'reminders', k.reminders, 'sequence', k.sequence) || k.about`;
+  'closedAt', k.closed_at, 'reminders', k.reminders, 'sequence', k.sequence,
+  'locationName', (SELECT name FROM locations WHERE location_id = k.about ->> 'locationId')) || k.about`;
 
-export type AttentionRow = Omit<AttentionEvent, 'sentence' | 'url'>;
+type Told = Omit<AttentionEvent, 'sentence' | 'url'>;
+export type AttentionRow = Told & { locationName: string | null };
+/** @param place the name of the location @param vendor the name of the vendor */
+type Sentence = (told: Told, place: string, vendor: string) => string;
 
-const SENTENCES: Readonly<Record<AttentionKind, (row: AttentionRow) => string>> = {
-  in_doubt: ({ callOutCode, locationId }) =>
-    `Is order ${callOutCode} at the POS of ${locationId}? We do not send it twice.`,
-  cancel_by_phone: ({ callOutCode, locationId }) => `Cancel order ${callOutCode} at ${locationId} by phone.`,
-  conflict: ({ callOutCode, locationId }) =>
-    `The POS of ${locationId} contradicts what the member of order ${callOutCode} was told. Check the order at the POS.`,
-  changed: ({ callOutCode, locationId }) =>
-    `Order ${callOutCode} changed after it was sent to ${locationId}. The ticket is unchanged. Tell the restaurant, then enter its answer.`,
-  failed: ({ count, locationId }) =>
-    `${orders(count)} of ${locationId ?? 'no location'} failed today. Call the members if necessary.`,
-  held: ({ count, locationId }) =>
-    `${orders(count)} of ${locationId ?? 'no location'} on hold: something has to be fixed.`,
-  silent: ({ count, locationId }) =>
-    `${locationId} has ${count} tickets and has sent nothing since. Call the restaurant.`,
-  dropped: ({ count, locationId }) =>
-    `${count} webhooks of ${locationId} were dropped. Fix the reason, then replay them.`,
-  unreachable: ({ locationId, count, integration }) =>
+const SENTENCES: Readonly<Record<AttentionKind, Sentence>> = {
+  in_doubt: ({ callOutCode }, place) => `Is order ${callOutCode} at the POS of ${place}? We do not send it twice.`,
+  cancel_by_phone: ({ callOutCode }, place) => `Cancel order ${callOutCode} at ${place} by phone.`,
+  conflict: ({ callOutCode }, place) =>
+    `The POS of ${place} contradicts what the member of order ${callOutCode} was told. Check the order at the POS.`,
+  changed: ({ callOutCode }, place) =>
+    `Order ${callOutCode} changed after it was sent to ${place}. The ticket is unchanged. Tell the restaurant, then enter its answer.`,
+  failed: ({ count }, place) => `${orders(count)} of ${place} failed today. Call the members if necessary.`,
+  held: ({ count }, place) => `${orders(count)} of ${place} on hold: something has to be fixed.`,
+  silent: ({ count }, place) => `${place} has ${count} tickets and has sent nothing since. Call the restaurant.`,
+  dropped: ({ count }, place) => `${count} webhooks of ${place} were dropped. Fix the reason, then replay them.`,
+  unreachable: ({ locationId, count }, place, vendor) =>
     locationId === null
-      ? `The POS systems of ${count === UNREACHABLE ? 'at least ' : ''}${count} locations with ${integration} do not answer. Call the vendor.`
-      : `The POS of ${locationId} does not answer. Call the restaurant.`,
-  contacts: ({ count, locationId }) =>
-    `${count} messages to contacts of ${locationId} were given up. Call the restaurant, and correct its contacts.`,
+      ? `The POS systems of ${count === UNREACHABLE ? 'at least ' : ''}${count} locations with ${vendor} do not answer. Call the vendor.`
+      : `The POS of ${place} does not answer. Call the restaurant.`,
+  contacts: ({ count }, place) =>
+    `${count} messages to contacts of ${place} were given up. Call the restaurant, and correct its contacts.`,
   unnotified: ({ count }) =>
     `Members of ${orders(count)} are not notified: their messages wait. See: expediter live show`,
 };
 const orders = (count: number): string => `${count} ${count === 1 ? 'order' : 'orders'}`;
 
-/** @param consoleUrl the base URL of the console */
-export function attentionEvent(row: AttentionRow, consoleUrl: string | undefined): AttentionEvent {
-  const { event, kind, serviceOrderId, locationId, reminders } = row;
+/** @param consoleUrl the base URL of the console @param vendorName what people call an integration */
+export function attentionEvent(
+  { locationName, ...told }: AttentionRow,
+  consoleUrl: string | undefined,
+  vendorName: (integration: string) => string,
+): AttentionEvent {
+  const { event, kind, serviceOrderId, locationId, integration, reminders } = told;
   const page =
     serviceOrderId === null
       ? locationId === null
@@ -246,8 +249,8 @@ export function attentionEvent(row: AttentionRow, consoleUrl: string | undefined
   const isPartOf = kind === 'unreachable' && locationId !== null ? ', or is one of an outage now' : '';
   const sentence = event === 'closed' ? `This needs nobody any more${isPartOf}: ` : again;
   return {
-    ...row,
-    sentence: `${sentence}${SENTENCES[kind](row)}`,
+    ...told,
+    sentence: `${sentence}${SENTENCES[kind](told, locationName ?? locationId ?? 'no location', vendorName(integration ?? ''))}`,
     url: consoleUrl === undefined ? null : `${consoleUrl}/console/${page}`,
   };
 }

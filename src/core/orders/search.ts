@@ -31,7 +31,7 @@ type Within = readonly string[] | undefined;
 const FOUND = 10;
 const IS_WITHIN = '($2::text[] IS NULL OR location_id = ANY ($2))';
 
-/** Finds orders by call-out code, id and POS id, locations by the beginning of id or name, and a webhook by its id. */
+/** Finds orders by code, id and POS id, locations by the beginning of the id or a part of the name, and a webhook by id. */
 export async function search(pool: Pool, text: string, within: Within): Promise<Found> {
   const { orders } = await findOrders(
     pool,
@@ -60,7 +60,7 @@ export async function search(pool: Pool, text: string, within: Within): Promise<
   }
   const { rows: locations } = await pool.query<Found['locations'][number]>(
     `SELECT location_id AS "locationId", name FROM locations
-     WHERE ${IS_WITHIN} AND (starts_with(lower(location_id), lower($1)) OR starts_with(lower(name), lower($1)))
+     WHERE ${IS_WITHIN} AND (starts_with(lower(location_id), lower($1)) OR position(lower($1) IN lower(name)) > 0)
      ORDER BY location_id LIMIT ${FOUND}`,
     [text, within ?? null],
   );

@@ -44,12 +44,12 @@ export async function retranslate(
 
   const location = await findLocation(deps.pool, stored.locationId);
   if (location === undefined) {
-    return { refused: `location "${stored.locationId}" no longer exists`, cause: { code: 'no_location' } };
+    return { refused: 'its location no longer exists', cause: { code: 'no_location' } };
   }
   const { integration } = location;
   if (integration !== stored.integration) {
     return {
-      refused: `it arrived through "${stored.integration}", but location "${stored.locationId}" now uses "${integration}"`,
+      refused: `it arrived through "${stored.integration}", but its location now uses "${integration}"`,
       cause: { code: 'other_integration', integration: toCauseText(integration) },
     };
   }

@@ -7,6 +7,7 @@ import {
   recordAttention,
   type AttentionRow,
 } from '../../core/orders/attention-events.ts';
+import { vendorName } from '../../core/locations/describe-settings.ts';
 import { publishRows } from '../../core/postgres/publish-rows.ts';
 import { attentionCloudEvent, type SendEvent } from '../../core/domain/cloud-event.ts';
 import { sourceOf } from './live.ts';
@@ -23,6 +24,7 @@ export type Attention = ReturnType<typeof attentionModule>;
 export function attentionModule(app: App, config: Config) {
   const { pool } = app.database;
   const { CONSOLE_URL: consoleUrl } = config;
+  const nameOf = (integration: string): string => vendorName(app.providers.registry, integration);
   const tell = tellerOf(app, config);
   if (tell === undefined) return undefined;
   const publisher = publishRows({
@@ -30,7 +32,7 @@ export function attentionModule(app: App, config: Config) {
     table: 'attention_items',
     key: 'item_key',
     row: ATTENTION_ROW,
-    publish: (row: AttentionRow) => tell(attentionCloudEvent(attentionEvent(row, consoleUrl))),
+    publish: (row: AttentionRow) => tell(attentionCloudEvent(attentionEvent(row, consoleUrl, nameOf))),
     work: 'publishing of attention',
     observe: app.observability.observe,
     log: app.log,

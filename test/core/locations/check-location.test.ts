@@ -62,7 +62,7 @@ it('the check says "unchecked" if the POS has no call for a check', async () => 
   expect(await ask('plain')).toEqual({
     locationId: 'plain',
     state: 'unchecked',
-    detail: expect.stringMatching(/^plain has no call/) as string,
+    detail: expect.stringMatching(/^this POS has no call/) as string,
   });
 });
 

@@ -45,7 +45,7 @@ it('connecting fails if somebody else changes the settings during the call to th
     await put({ site: 'two' });
     return { done: [], todo: [], settings: { key: 'from the POS' } };
   };
-  await expect(connect()).rejects.toThrow('the settings of "club-1" were changed meanwhile');
+  await expect(connect()).rejects.toThrow('the settings of the location were changed meanwhile');
   expect(await settings()).toEqual({ site: 'two' });
   expect(await validTokens()).toBe(1);
 });

@@ -203,10 +203,10 @@ it('POS systems that do not answer are one need for each location, but five of a
   const { rows } = await pool.query<{ row: AttentionRow }>(
     `SELECT ${ATTENTION_ROW} AS row FROM attention_items k WHERE item_key = 'unreachable/acme'`,
   );
-  expect(attentionEvent(rows[0]?.row as AttentionRow, undefined)).toMatchObject({
+  expect(attentionEvent(rows[0]?.row as AttentionRow, undefined, () => 'Acme')).toMatchObject({
     locationId: null,
     integration: 'acme',
-    sentence: 'The POS systems of 6 locations with acme do not answer. Call the vendor.',
+    sentence: 'The POS systems of 6 locations with Acme do not answer. Call the vendor.',
   });
 });
 
@@ -294,17 +294,21 @@ it('an event that cannot be published is tried again with the newest state', asy
   ]);
 });
 
-it('an event has a sentence and a link to its page, and no member data', async () => {
+it('an event has a sentence with the name of the location, and a link to its page, and no member data', async () => {
   await seed('order 1', 'in_doubt');
+  await pool.query(
+    `INSERT INTO locations (location_id, name, integration, settings) VALUES ('club-1', 'Harbour Club', 'acme', '')
+     ON CONFLICT (location_id) DO UPDATE SET name = excluded.name`,
+  );
   await recordAttention(pool);
   const { rows } = await pool.query<{ row: AttentionRow }>(`SELECT ${ATTENTION_ROW} AS row FROM attention_items k`);
-  const event = attentionEvent(rows[0]?.row as AttentionRow, 'https://console.example.com');
+  const event = attentionEvent(rows[0]?.row as AttentionRow, 'https://console.example.com', String);
   expect(AttentionEvent.strict().parse(event)).toEqual({
     event: 'opened',
     at: expect.any(String),
     id: 'in_doubt order 1',
     kind: 'in_doubt',
-    sentence: 'Is order K472 at the POS of club-1? We do not send it twice.',
+    sentence: 'Is order K472 at the POS of Harbour Club? We do not send it twice.',
     serviceOrderId: 'order 1',
     callOutCode: 'K472',
     locationId: 'club-1',

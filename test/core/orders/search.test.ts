@@ -59,7 +59,7 @@ describe('a search', () => {
     ]);
   });
 
-  it('finds locations by the beginning of their id or name, and a webhook by its id', async () => {
+  it('finds locations by the beginning of their id or a part of their name, and a webhook by its id', async () => {
     expect(await found('CLUB-')).toEqual([[], ['club-1', 'club-2'], []]);
     expect(await found('tratt')).toEqual([[], ['club-2'], []]);
     expect(await found('%')).toEqual([[], [], []]);
