@@ -7,6 +7,7 @@ import { Layout } from './layout.tsx';
 import { Login } from './login.tsx';
 import { onlyConfigures } from './may.ts';
 import { NotFound } from './not-found.tsx';
+import './parts/keep-names.ts';
 import { findSession, session } from './sign-in.ts';
 
 const OrderPage = page(async () => (await import('./orders/order-page.tsx')).OrderPage);

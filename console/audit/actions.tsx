@@ -1,3 +1,4 @@
+import { LocationLink } from '../parts/location-field.tsx';
 import { OrderName } from '../parts/order-name.tsx';
 import { Time } from '../parts/time.tsx';
 import { pageOf } from '../parts/page-of.ts';
@@ -61,7 +62,7 @@ function Action({ action, at }: { action: Shown; at: string | undefined }) {
             </a>
           )}
           {webhookId !== null && <a href={pageOf.webhook(webhookId)}>the webhook</a>}
-          {locationId !== null && locationId !== at && <a href={pageOf.location(locationId)}>{locationId}</a>}
+          {locationId !== null && locationId !== at && <LocationLink id={locationId} />}
         </span>
       </div>
     </li>

@@ -3,12 +3,13 @@ import { may } from '../may.ts';
 import { Choice } from '../parts/choice.tsx';
 import { FoldedFilters } from '../parts/folded-filters.tsx';
 import { GroupChoice } from '../parts/group-choice.tsx';
+import { LocationField } from '../parts/location-field.tsx';
 import { Page } from '../parts/page.tsx';
 import { Paged } from '../parts/paged.tsx';
 import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { When, Written } from '../parts/written.tsx';
-import type { ListedActions, ListedLocations } from '../wire.ts';
+import type { ListedActions } from '../wire.ts';
 import { Acts } from './actions.tsx';
 import './audit.css';
 import { ACT_CODES, actionName } from './describe-action.ts';
@@ -28,7 +29,6 @@ export function AuditPage() {
 function Audit() {
   const [{ cursor, ...filter }, change] = useFilters(...FILTERS, 'cursor');
   const chosen = query({ ...filter, cursor, limit: LIMIT });
-  const known = useLoaded((signal) => ask<ListedLocations>('GET', '/locations', { signal }), []);
   const found = useLoaded((signal) => ask<ListedActions>('GET', `/audit${chosen}`, { signal }), [chosen]);
   const set = (some: Partial<typeof filter>): void => change({ ...some, cursor: '' });
   const at = (cursor: string): string => `/console/audit${query({ ...filter, cursor })}`;
@@ -57,18 +57,12 @@ function Audit() {
           options={[['', 'any'], ...['done', 'refused', 'failed', 'unknown'].map((each) => [each, each] as const)]}
           onChoose={(outcome) => set({ outcome })}
         />
-        <GroupChoice
-          page="audit"
-          value={filter.group}
-          locations={known.value?.locations ?? []}
-          onChoose={(group) => set({ group })}
-        />
-        <Written
+        <GroupChoice page="audit" value={filter.group} onChoose={(group) => set({ group })} />
+        <LocationField
           id="audit-location"
           label="Location"
           value={filter.location}
-          offers={known.value?.locations.map(({ locationId }) => locationId) ?? []}
-          onWrite={(location) => set({ location })}
+          onChoose={(location) => set({ location })}
         />
         <Written id="audit-order" label="Order id" isCode value={filter.order} onWrite={(order) => set({ order })} />
         <When id="audit-since" label="Since" value={filter.since} onSay={(since) => set({ since })} />

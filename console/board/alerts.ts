@@ -22,7 +22,11 @@ export function turnAlertsOff(): void {
   hasAlerts.store(false);
 }
 
-/** Makes one sound and one notification for needs that are new. Names codes and locations, and no member. */
+/** What is new, in a few words. Names codes and locations, and no member. */
+export const saysOf = (fresh: readonly Need[]): string =>
+  fresh.length === 1 ? `Needs you: ${fresh[0]?.name}` : `${fresh.length} new things need you`;
+
+/** Makes one sound and one notification for needs that are new. */
 export function alertTo(fresh: readonly Need[]): void {
   const [first] = fresh;
   if (!hasAlerts.value || first === undefined) return;
@@ -32,9 +36,8 @@ export function alertTo(fresh: readonly Need[]): void {
     // Without sound, the notification remains.
   }
   if (!('Notification' in window) || Notification.permission !== 'granted') return;
-  const title = fresh.length === 1 ? `${first.name} needs you` : `${fresh.length} things need you`;
   try {
-    const shown = new Notification(title, {
+    const shown = new Notification(saysOf(fresh), {
       body: first.brief.join(' · '),
       tag: KEY,
       renotify: true,

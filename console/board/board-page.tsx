@@ -1,13 +1,11 @@
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
-import { ask } from '../api.ts';
 import { Badge } from '../parts/badge.tsx';
 import { now } from '../parts/clock.ts';
+import { knownLocations, locationName, vendorName } from '../parts/names.ts';
 import { Page } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
 import { useNarrow } from '../parts/use-narrow.ts';
 import { useFilters } from '../parts/use-filters.ts';
-import { useLoaded } from '../parts/use-loaded.ts';
-import type { ListedLocations } from '../wire.ts';
 import './board.css';
 import { columnInNeed } from './column-in-need.ts';
 import { COLUMNS, COLUMN_NAMES, type ColumnName } from './column-of.ts';
@@ -20,9 +18,6 @@ import { hasAlerts, turnAlertsOff, turnAlertsOn } from './alerts.ts';
 import { isHidden } from '../../src/core/domain/settled-case.ts';
 
 /** Shows the open orders by progress, and everything that needs a person. */
-/** How often telephone numbers and groups are read again. */
-const LOCATIONS_EVERY_MS = 300_000;
-
 export function BoardPage() {
   const [{ column, wall, ...filter }, change] = useFilters(
     'group',
@@ -35,18 +30,12 @@ export function BoardPage() {
   const isWall = wall === 'true';
   const isNarrow = useNarrow();
   const opened = useOpened();
-  const { value } = useLoaded(
-    (signal) => ask<ListedLocations>('GET', '/locations', { signal }),
-    [],
-    LOCATIONS_EVERY_MS,
-  );
-  const known = value?.locations ?? [];
   const shown = COLUMNS.find((each) => each === column) ?? opened;
   useEffect(() => followBoard(filter.group), [filter.group]);
   useLayoutEffect(() => {
     board.narrow(filter);
     draw();
-  }, [filter.location, filter.integration, filter.text]);
+  }, [filter.location, filter.integration, filter.text, knownLocations.value]);
 
   return (
     <div class="board">
@@ -57,20 +46,20 @@ export function BoardPage() {
             {isWall ? null : isNarrow ? (
               <details class="board-fold">
                 <summary>
-                  {FILTERED.map((name) => filter[name])
+                  {[filter.group, locationName(filter.location), vendorName(filter.integration), filter.text]
                     .filter(Boolean)
                     .join(', ') || 'Filter'}
                 </summary>
-                <Filters filter={filter} known={known} change={change} />
+                <Filters filter={filter} change={change} />
               </details>
             ) : (
-              <Filters filter={filter} known={known} change={change} />
+              <Filters filter={filter} change={change} />
             )}
             <Standing />
           </>
         }
       >
-        <Needs filter={filter} known={known}>
+        <Needs filter={filter}>
           <Alerts />
           <button type="button" class="quiet" onClick={() => change({ wall: isWall ? '' : 'true' })}>
             {isWall ? 'Menu' : 'Wall display'}
@@ -87,8 +76,6 @@ export function BoardPage() {
     </div>
   );
 }
-
-const FILTERED = ['group', 'location', 'integration', 'text'] as const;
 
 /** The column that was chosen last, for when the reader comes back to the board. */
 let chosen: ColumnName | undefined;

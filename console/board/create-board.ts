@@ -1,3 +1,4 @@
+import { isCalled } from '../parts/names.ts';
 import type { BoardOrder } from '../wire.ts';
 import { COLUMNS, type ColumnName } from './column-of.ts';
 import { byUrgency, ticketOf, type Ticket, type Trouble } from './ticket-of.ts';
@@ -58,7 +59,7 @@ export function createBoard(): Board {
   const matchesFilter = ({ order, text }: Ticket): boolean =>
     (filter.location === '' || order.locationId === filter.location) &&
     (filter.integration === '' || order.integration === filter.integration) &&
-    (filter.text === '' || text.includes(filter.text));
+    (filter.text === '' || text.includes(filter.text) || isCalled(order.locationId, filter.text));
 
   const count = ({ order, column, trouble }: Ticket, by: 1 | -1): void => {
     counts[column === 'done' || column === 'failed' ? column : 'open'] += by;

@@ -1,7 +1,7 @@
 import { useId } from 'preact/hooks';
 import { Choice } from '../parts/choice.tsx';
 import { GroupChoice } from '../parts/group-choice.tsx';
-import type { ListedLocation } from '../wire.ts';
+import { locationName, optionsOf, vendorName } from '../parts/names.ts';
 import type { Filter } from './create-board.ts';
 import { board, follow } from './live-board.ts';
 
@@ -10,11 +10,9 @@ export type BoardFilter = Filter & { group: string };
 
 export function Filters({
   filter,
-  known,
   change,
 }: {
   filter: BoardFilter;
-  known: readonly ListedLocation[];
   change: (some: Partial<BoardFilter>, how?: 'typed') => void;
 }) {
   follow('places');
@@ -23,19 +21,19 @@ export function Filters({
   const isSet = filter.group !== '' || filter.location !== '' || filter.integration !== '' || filter.text !== '';
   return (
     <search class="filters board-filters">
-      <GroupChoice page={id} value={filter.group} locations={known} onChoose={(group) => change({ group })} />
+      <GroupChoice page={id} value={filter.group} onChoose={(group) => change({ group })} />
       <Choice
         id={`${id}-location`}
         label="Location"
         value={filter.location}
-        options={[['', 'All locations'], ...optionsOf(locations, filter.location)]}
+        options={[['', 'All locations'], ...optionsOf(locations, filter.location, locationName)]}
         onChoose={(location) => change({ location })}
       />
       <Choice
         id={`${id}-integration`}
-        label="Integration"
+        label="POS"
         value={filter.integration}
-        options={[['', 'All integrations'], ...optionsOf(integrations, filter.integration)]}
+        options={[['', 'All POS systems'], ...optionsOf(integrations, filter.integration, vendorName)]}
         onChoose={(integration) => change({ integration })}
       />
       <div class="field">
@@ -57,10 +55,4 @@ export function Filters({
       )}
     </search>
   );
-}
-
-/** Options including the chosen one: a shared link may name a location that has no ticket. */
-function optionsOf(names: string[], chosen: string): [value: string, name: string][] {
-  const all = chosen === '' || names.includes(chosen) ? names : [chosen, ...names];
-  return all.map((name) => [name, name]);
 }

@@ -2,6 +2,7 @@ import { printable } from '../../src/observe/terminal-text.ts';
 import { memberNotified } from '../../src/core/domain/member-notified.ts';
 import { isHidden, type NeedKind } from '../../src/core/domain/settled-case.ts';
 import { query } from '../api.ts';
+import { isCalled, locationName, orderName, vendorName } from '../parts/names.ts';
 import { words } from '../parts/tones.ts';
 import type { Attention, BoardCase, BoardOrder } from '../wire.ts';
 import { helpWith, inShort } from '../../src/core/domain/explain-cause.ts';
@@ -81,7 +82,9 @@ export function needsOf(
       ({ locationId, integration = null, serviceOrderId = '', callOutCode = '' }) =>
         (filter.location === '' || locationId === filter.location) &&
         (filter.integration === '' || integration === null || integration === filter.integration) &&
-        (text === '' || `${serviceOrderId}\n${callOutCode ?? ''}\n${locationId}`.toLowerCase().includes(text)),
+        (text === '' ||
+          isCalled(locationId, text) ||
+          `${serviceOrderId}\n${callOutCode ?? ''}`.toLowerCase().includes(text)),
     );
   const byPhone = within(attention?.cancelByPhone);
   // `cancelByPhone` lists only the newest orders, so a filtered count covers only those.
@@ -172,19 +175,25 @@ function sum(counted: readonly { count: number }[]): number {
 }
 
 function ofLocation(locationId: string, count = 1): Pick<Need, 'name' | 'subject' | 'count'> {
-  return { name: locationId, subject: { kind: 'location', id: locationId, locationId }, count };
+  return { name: locationName(locationId), subject: { kind: 'location', id: locationId, locationId }, count };
 }
 
 type Named = { serviceOrderId: string; locationId: string | null; callOutCode: string | null };
 
-function ofNamed({ serviceOrderId: id, locationId, callOutCode }: Named) {
+function ofNamed(order: Named) {
+  const { serviceOrderId: id, locationId, callOutCode } = order;
   return {
     href: pageOf.order(id),
-    name: callOutCode ?? id,
+    name: orderName(order),
     subject: { kind: 'order', id, locationId },
     code: callOutCode,
     count: 1,
   } as const;
+}
+
+/** The location of an order, and what is said of it. Leaves out what is not known. */
+function placeAnd({ locationId }: Pick<Named, 'locationId'>, ...facts: (string | null)[]): string[] {
+  return [locationId && locationName(locationId), ...facts].filter((each) => each !== null);
 }
 
 /** Live messages that are not published. They may concern any order. */
@@ -229,8 +238,8 @@ function ofUnreachable(unreachable: readonly Attention['unreachable'][number][])
       key: `unreachable:${each.locationId}`,
       ...ofLocation(each.locationId),
       href: pageOf.location(each.locationId),
-      brief: [`no answer from its ${each.integration}`],
-      detail: `${each.integration} does not answer. Its orders are tried again`,
+      brief: [`no answer from ${vendorName(each.integration)}`],
+      detail: `${vendorName(each.integration)} does not answer. Its orders are tried again`,
       since: Date.parse(each.since),
     })),
   };
@@ -283,8 +292,10 @@ function ofDropped(dropped: readonly Attention['dropped'][number][]): Listed {
       key: `dropped:${each.locationId}:${each.integration}`,
       ...ofLocation(each.locationId, each.count),
       href: `/console/webhooks${query({ outcome: 'dropped', location: each.locationId })}`,
-      brief: [many(each.count, 'webhook'), `of ${each.integration}`],
-      detail: [`${many(each.count, 'webhook')} of ${each.integration}`, each.lastReason].filter(Boolean).join(': '),
+      brief: [many(each.count, 'webhook'), `of ${vendorName(each.integration)}`],
+      detail: [`${many(each.count, 'webhook')} of ${vendorName(each.integration)}`, each.lastReason]
+        .filter(Boolean)
+        .join(': '),
       since: Date.parse(each.lastReceivedAt),
     })),
   };
@@ -292,50 +303,50 @@ function ofDropped(dropped: readonly Attention['dropped'][number][]): Listed {
 
 function ofOrder({ order, id, trouble, signalledAt, endedAt }: Ticket): Need {
   const why = trouble === 'held' ? heldBy(order) : (inShort(order.cause) ?? order.problem);
-  const detail = [order.locationId, problemOf(order)].filter((each) => each !== null).join(': ');
+  const detail = placeAnd(order, problemOf(order)).join(': ');
   return {
     key: `${trouble}:${id}`,
     ...ofNamed(order),
-    brief: [order.locationId, why].filter((each) => each !== null),
+    brief: placeAnd(order, why),
     detail: trouble === 'failed' ? `${detail.replace(/\.?$/, '.')} ${toldOf(order)}` : detail,
     since: endedAt ?? signalledAt,
   };
 }
 
 function ofConflict(conflict: Attention['conflicts'][number]): Need {
-  const { serviceOrderId, locationId, status, recordedAt, webhookId } = conflict;
+  const { serviceOrderId, status, recordedAt, webhookId } = conflict;
   return {
     // A new conflict of the same order is a new need.
     key: `conflict:${serviceOrderId}:${webhookId ?? recordedAt}`,
     ...ofNamed(conflict),
-    brief: [locationId, `POS reported ${words(status)}`].filter((each) => each !== null),
-    detail: [locationId, `the POS reported ${words(status)}`].filter((each) => each !== null).join(': '),
+    brief: placeAnd(conflict, `POS reported ${words(status)}`),
+    detail: placeAnd(conflict, `the POS reported ${words(status)}`).join(': '),
     since: Date.parse(recordedAt),
   };
 }
 
 function ofCancel(cancel: Attention['cancelByPhone'][number]): Need {
-  const { serviceOrderId, locationId, providerOrderId, requestedAt } = cancel;
+  const { serviceOrderId, providerOrderId, requestedAt } = cancel;
   const ticket = providerOrderId === null ? 'ticket id unknown' : `ticket ${printable(providerOrderId)}`;
   return {
     key: `cancel:${serviceOrderId}`,
     ...ofNamed(cancel),
-    brief: [locationId, ticket],
-    detail: `Cancel it by phone: ${locationId}, ${ticket}`,
+    brief: placeAnd(cancel, ticket),
+    detail: `Cancel it by phone: ${placeAnd(cancel, ticket).join(', ')}`,
     since: Date.parse(requestedAt),
   };
 }
 
 function ofChange(change: Attention['changed'][number]): Need {
-  const { serviceOrderId, locationId, paths, changes, seenAt } = change;
+  const { serviceOrderId, paths, changes, seenAt } = change;
   // A process of the previous version sends, or has stored, only the fields.
   const what = (changes as string[] | undefined)?.length ? changes : paths.map(pathInWords);
   return {
     // A new change of the same order is a new need.
     key: `changed:${serviceOrderId}:${seenAt}`,
     ...ofNamed(change),
-    brief: [locationId, ...what],
-    detail: `${locationId}: ${what.join('; ')}`,
+    brief: placeAnd(change, ...what),
+    detail: placeAnd(change, what.join('; ')).join(': '),
     since: Date.parse(seenAt),
   };
 }
@@ -376,8 +387,8 @@ function ofLacking({ order, id, signalledAt }: Ticket): Need {
   return {
     key: `left_out:${id}`,
     ...ofNamed(order),
-    brief: [order.locationId, ...order.leftOut.map(({ code }) => words(code))].filter((each) => each !== null),
-    detail: `${order.locationId}: without ${what.join(', ')}`,
+    brief: placeAnd(order, ...order.leftOut.map(({ code }) => words(code))),
+    detail: placeAnd(order, `without ${what.join(', ')}`).join(': '),
     since: signalledAt,
   };
 }
@@ -388,7 +399,7 @@ function toldOf({ placement, memberState, fulfillment }: BoardOrder): string {
 
 /** The problem, with the first step of the help. */
 function problemOf({ problem, cause, locationId, integration }: BoardOrder): string | null {
-  const [toDo] = helpWith(cause, { locationId, integration });
+  const [toDo] = helpWith(cause, { locationId, integration, vendorName });
   return toDo === undefined ? problem : [problem, toDo.say].filter((each) => each !== null).join('. ');
 }
 

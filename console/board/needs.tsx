@@ -2,12 +2,12 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { announce } from '../parts/announce.ts';
 import { CaseDialog } from './case-dialog.tsx';
-import { alertTo } from './alerts.ts';
+import { alertTo, saysOf } from './alerts.ts';
 import { Badge } from '../parts/badge.tsx';
 import { tenSeconds } from '../parts/clock.ts';
+import { knownLocations } from '../parts/names.ts';
 import { OrderName } from '../parts/order-name.tsx';
 import { Ago } from '../parts/time.tsx';
-import type { ListedLocation } from '../wire.ts';
 import type { Filter } from './create-board.ts';
 import { attention, board, follow, isThere } from './live-board.ts';
 import { isSilent, needsOf, type Need, type NeedGroup } from './needs-of.ts';
@@ -18,16 +18,8 @@ const MANY = 100;
 /** Interval of announcements, so that simultaneous needs are announced together. */
 const ANNOUNCE_EVERY_MS = 2_000;
 
-/** @param about.known all locations @param about.children buttons next to the title */
-export function Needs({
-  filter,
-  known,
-  children,
-}: {
-  filter: Filter;
-  known: readonly ListedLocation[];
-  children: ComponentChildren;
-}) {
+/** @param about.children buttons next to the title */
+export function Needs({ filter, children }: { filter: Filter; children: ComponentChildren }) {
   follow('in_doubt', 'held', 'failed', 'left_out', 'counts');
   const titleId = useId();
   const [opened, setOpened] = useState<Need>();
@@ -38,7 +30,7 @@ export function Needs({
   const showGroups = (isWide: boolean) =>
     groups
       .filter((group) => (group.isWide ?? false) === isWide)
-      .map((group) => <Group key={group.title} group={group} known={known} onOpen={setOpened} />);
+      .map((group) => <Group key={group.title} group={group} onOpen={setOpened} />);
 
   return (
     <section class="needs" aria-labelledby={titleId}>
@@ -82,12 +74,12 @@ function Calm({ isFiltered }: { isFiltered: boolean }) {
   );
 }
 
-type Shared = { known: readonly ListedLocation[]; onOpen: (need: Need) => void };
+type Shared = { onOpen: (need: Need) => void };
 
-function Group({ group, known, onOpen }: Shared & { group: NeedGroup }) {
+function Group({ group, onOpen }: Shared & { group: NeedGroup }) {
   const { title, tone, hint, isWide, needs, hidden, count } = group;
   const titleId = useId();
-  const shared = { labelledBy: titleId, known: group.isCall ? known : [], onOpen };
+  const shared = { labelledBy: titleId, known: group.isCall ? knownLocations.value : [], onOpen };
   const [isAll, setAll] = useState(false);
   const [areHiddenShown, setHiddenShown] = useState(false);
   return (
@@ -125,7 +117,9 @@ function Group({ group, known, onOpen }: Shared & { group: NeedGroup }) {
   );
 }
 
-function List({ needs, known, onOpen, labelledBy }: Shared & { needs: Need[]; labelledBy: string }) {
+type About = Shared & { needs: Need[]; known: typeof knownLocations.value; labelledBy: string };
+
+function List({ needs, known, onOpen, labelledBy }: About) {
   const phoneOf = ({ subject }: Need): string | null | undefined =>
     known.find(({ locationId }) => locationId === subject?.locationId)?.phone;
   if (needs.length === 0) return null;
@@ -187,7 +181,7 @@ function useAnnounced(needs: Need[], filter: string): void {
       const now = latest.current;
       if (now === undefined) return;
       const fresh = known === undefined ? [] : now.filter(({ key }) => !known?.has(key));
-      if (fresh.length > 0) announce(`${now.length} ${now.length === 1 ? 'thing needs' : 'things need'} you`);
+      if (fresh.length > 0) announce(saysOf(fresh));
       else if (known !== undefined && known.size > 0 && now.length === 0) announce('Nothing needs you any more');
       alertTo(fresh);
       known = new Set(now.map(({ key }) => key));

@@ -1,4 +1,5 @@
 import { now } from '../parts/clock.ts';
+import { locationName } from '../parts/names.ts';
 import { pageOf } from '../parts/page-of.ts';
 import { OrderName } from '../parts/order-name.tsx';
 import { showMoney } from '../parts/show-money.ts';
@@ -13,6 +14,8 @@ const MOVED_MS = 2_500;
 /** Space below the order number: lines, and characters per line in the narrowest column. Must match board.css. */
 const SPACE = { beside: { lines: 4, chars: 18 }, alone: { lines: 3, chars: 44 } };
 
+/** Lines of a location's name. Must match board.css. */
+const NAME_LINES = 2;
 /** A line of bold text fits this many fewer characters. */
 const BOLD_CHARS = 2;
 
@@ -26,14 +29,14 @@ export function TicketLink({ ticket, tabIndex, isAlone }: { ticket: Ticket; tabI
   const { ordered } = order;
   const promise = due(ticket, at);
   const old = age(ticket, at);
-  const where = order.locationId ?? 'not readable yet';
+  const where = order.locationId === null ? 'not readable yet' : locationName(order.locationId);
   const wrong = wrongWith(ticket, known.value);
   // A duration is shown only for an order that was picked up or delivered.
   const end = endedAt === null || isHandedOver(order) ? undefined : endOf(ticket);
   const tone = wrong?.needsPerson ? wrong.tone : (promise?.tone ?? 'plain');
   const space = isAlone ? SPACE.alone : SPACE.beside;
   const taken =
-    (wrong?.needsPerson ? 1 : linesOf(where, space.chars)) +
+    (wrong?.needsPerson ? 1 : Math.min(NAME_LINES, linesOf(where, space.chars))) +
     (wrong === undefined ? 0 : linesOf(wrong.words, space.chars - BOLD_CHARS)) +
     (end === undefined ? 0 : 1);
   return (

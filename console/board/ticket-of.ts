@@ -27,7 +27,7 @@ export type Ticket = {
   urgency: 0 | 1 | 2;
   /** The sort key within the same urgency, smallest first. */
   since: number;
-  /** The text that the filter searches. */
+  /** The text that the filter searches, besides the name of the location. */
   text: string;
 };
 
@@ -61,7 +61,7 @@ export function ticketOf(order: BoardOrder, now: number, movedAt: number): Ticke
     urgency: trouble === null ? otherUrgency : 0,
     // Among ended orders, the latest comes first.
     since: endedAt === null ? ((isLate && trouble === null ? dueAt : null) ?? signalledAt) : -endedAt,
-    text: [order.serviceOrderId, order.callOutCode, order.providerOrderId, order.locationId].join('\n').toLowerCase(),
+    text: [order.serviceOrderId, order.callOutCode, order.providerOrderId].join('\n').toLowerCase(),
   };
 }
 

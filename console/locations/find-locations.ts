@@ -1,3 +1,4 @@
+import { locationName, NAMES } from '../parts/names.ts';
 import { sum } from '../parts/series.ts';
 import type { ListedLocation } from '../wire.ts';
 import { errorShare, errorTone, silence } from './assess-location.ts';
@@ -44,16 +45,10 @@ function badness(location: ListedLocation, now: number): number {
   );
 }
 
-/** Sorts `club-9` before `club-10`. */
 function byName(one: ListedLocation, other: ListedLocation): number {
-  return NAMES.compare(one.locationId, other.locationId);
+  return NAMES.compare(locationName(one.locationId), locationName(other.locationId));
 }
-const NAMES = new Intl.Collator(undefined, { numeric: true });
 
 function lastSeenAt({ lastSeenAt }: ListedLocation): number {
   return lastSeenAt === null ? 0 : Date.parse(lastSeenAt);
-}
-
-export function integrationsOf(all: readonly ListedLocation[]): string[] {
-  return [...new Set(all.map(({ integration }) => integration))].toSorted();
 }

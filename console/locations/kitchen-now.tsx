@@ -4,6 +4,7 @@ import { announce } from '../parts/announce.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Choice } from '../parts/choice.tsx';
 import { Confirm } from '../parts/confirm.tsx';
+import { locationName } from '../parts/names.ts';
 import { Time } from '../parts/time.tsx';
 import type { Kitchen, ListedLocation } from '../wire.ts';
 import { EXTRA_MINUTES, KITCHEN_TONES, kitchenInShort, saidBy } from './kitchen.ts';
@@ -77,11 +78,15 @@ function BusyDialog({
       await ask<Kitchen>('PUT', path, { body });
     }
     onDone();
-    announce(`${locationId}: ${isBusy ? 'no longer busy' : 'busy'}`);
+    announce(`${locationName(locationId)}: ${isBusy ? 'no longer busy' : 'busy'}`);
   };
   return (
     <Confirm
-      title={isBusy ? `End the busy state of ${locationId}?` : `Make the kitchen of ${locationId} busy?`}
+      title={
+        isBusy
+          ? `End the busy state of ${locationName(locationId)}?`
+          : `Make the kitchen of ${locationName(locationId)} busy?`
+      }
       action={isBusy ? 'End busy' : 'Make busy'}
       onConfirm={change}
       onClose={onClose}

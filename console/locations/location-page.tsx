@@ -6,10 +6,12 @@ import { Acts } from '../audit/actions.tsx';
 import { may, onlyConfigures } from '../may.ts';
 import { Badge } from '../parts/badge.tsx';
 import { CaseAndNotes } from '../parts/case.tsx';
-import { Copyable } from '../parts/copyable.tsx';
+import { CopyButton, Copyable } from '../parts/copyable.tsx';
 import { Loading } from '../parts/loading.tsx';
+import { locationName, vendorName } from '../parts/names.ts';
 import { Page } from '../parts/page.tsx';
 import { pageOf } from '../parts/page-of.ts';
+import { ShortId } from '../parts/short-id.tsx';
 import { Ago, Time } from '../parts/time.tsx';
 import { useLoaded, type Loaded } from '../parts/use-loaded.ts';
 import { WithRole } from '../parts/with-role.tsx';
@@ -44,9 +46,10 @@ export function LocationPage() {
   const isNew = useLocation().query['added'] !== undefined;
   return (
     <Page
-      title={loaded.value?.name ?? locationId}
+      title={locationName(locationId)}
       beside={
         <>
+          <CopyButton text={locationId} label={`the id ${locationId}`} shows={<ShortId id={locationId} />} />
           {alarms.map((alarm) => (
             <AlarmBanner key={alarm.what} alarm={alarm} contacts={loaded.value?.contacts ?? []} />
           ))}
@@ -70,8 +73,8 @@ function Added({ locationId }: { locationId: string }) {
     <>
       <Steps now={4} />
       <p>
-        <b>{locationId} is stored.</b> Now connect it, in this order. You can leave, and continue here at any time.{' '}
-        <a href={pageOf.location(locationId)}>Done</a>
+        <b>{locationName(locationId)} is stored.</b> Now connect it, in this order. You can leave, and continue here at
+        any time. <a href={pageOf.location(locationId)}>Done</a>
       </p>
     </>
   );
@@ -286,7 +289,7 @@ function Reach({ location: { contacts, address, backOfficeUrl, integration } }: 
       </dl>
       {backOfficeUrl !== null && (
         <a class="button" href={backOfficeUrl} target="_blank" rel="noreferrer">
-          Open {integration}, in a new tab
+          Open {vendorName(integration)}, in a new tab
         </a>
       )}
     </section>
@@ -303,8 +306,8 @@ function Vendor({ locationId }: { locationId: string }) {
   return (
     <>
       {value?.scorecards.map((each) => (
-        <section key={each.integration} class="sheet" aria-label={`${each.integration} here`}>
-          <h2>{each.integration} here</h2>
+        <section key={each.integration} class="sheet" aria-label={`${vendorName(each.integration)} here`}>
+          <h2>{vendorName(each.integration)} here</h2>
           <ScoreTable scorecard={each} />
         </section>
       ))}
@@ -326,7 +329,7 @@ function MissingWebhooks({ location }: { location: ShownLocation }) {
             <Badge tone="bad">missing</Badge> <Ago at={missedAt} />, the POS had a status that no webhook had reported
           </>
         ) : (
-          `not noticed: ${integration} cannot be asked for a status`
+          `not noticed: ${vendorName(integration)} cannot be asked for a status`
         )}
       </dd>
     </>

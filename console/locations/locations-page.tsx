@@ -8,6 +8,8 @@ import { GroupChoice } from '../parts/group-choice.tsx';
 import { now } from '../parts/clock.ts';
 import { FoldedFilters } from '../parts/folded-filters.tsx';
 import { Loading } from '../parts/loading.tsx';
+import { LocationLink } from '../parts/location-field.tsx';
+import { knownLocations, locationName, names, vendorName, vendorOptions, vendors } from '../parts/names.ts';
 import { Page } from '../parts/page.tsx';
 import { Pick } from '../parts/pick.tsx';
 import { Ago } from '../parts/time.tsx';
@@ -15,8 +17,7 @@ import { useChosen } from '../parts/use-chosen.ts';
 import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import type { ListedLocation, ListedLocations } from '../wire.ts';
-import { pageOf } from '../parts/page-of.ts';
-import { findLocations, integrationsOf } from './find-locations.ts';
+import { findLocations } from './find-locations.ts';
 import { silence } from './assess-location.ts';
 import { KITCHEN_TONES, kitchenInShort } from './kitchen.ts';
 import { LastHourErrors, LastHourWebhooks } from './last-hour.tsx';
@@ -27,7 +28,7 @@ import { pausedBy, stateOfOrders } from './pause.ts';
 const EVERY_MS = 10_000;
 
 export function LocationsPage() {
-  const loaded = useLoaded((signal) => ask<ListedLocations>('GET', '/locations', { signal }), [], EVERY_MS);
+  const loaded = useLoaded(readLocations, [], EVERY_MS);
   return (
     <Page
       title="Locations"
@@ -44,6 +45,14 @@ export function LocationsPage() {
   );
 }
 
+/** Also gives other pages the names that are new. */
+async function readLocations(signal: AbortSignal): Promise<ListedLocations> {
+  const listed = await ask<ListedLocations>('GET', '/locations', { signal });
+  // An answer in another form breaks only this page.
+  if (Array.isArray(listed.locations)) knownLocations.value = listed.locations;
+  return listed;
+}
+
 function List({ all, onDone }: { all: readonly ListedLocation[]; onDone: () => void }) {
   const [filters, change] = useFilters('text', 'group', 'integration', 'paused', 'by');
   const chosen = useChosen();
@@ -55,11 +64,11 @@ function List({ all, onDone }: { all: readonly ListedLocation[]; onDone: () => v
         <tr key={location.locationId}>
           <th scope="row">
             {may('operator', location.locationId) && (
-              <Pick chosen={chosen} ids={[location.locationId]} label={`Choose ${location.locationId}`} />
+              <Pick chosen={chosen} ids={[location.locationId]} label={`Choose ${locationName(location.locationId)}`} />
             )}
-            <a href={pageOf.location(location.locationId)}>{location.locationId}</a>
+            <LocationLink id={location.locationId} />
             <span class="locations-about">
-              {[location.name, location.integration, ...location.groups].filter((each) => each !== null).join(' · ')}
+              {[vendorName(location.integration), ...location.groups].join(' · ')}
               <NotTaking location={location} />
             </span>
           </th>
@@ -74,7 +83,7 @@ function List({ all, onDone }: { all: readonly ListedLocation[]; onDone: () => v
           </td>
         </tr>
       )),
-    [found, chosen.ids],
+    [found, chosen.ids, names.value, vendors.value],
   );
   if (all.length === 0) {
     return (
@@ -100,12 +109,12 @@ function List({ all, onDone }: { all: readonly ListedLocation[]; onDone: () => v
           </div>
         }
       >
-        <GroupChoice page="locations" value={filters.group} locations={all} onChoose={(group) => change({ group })} />
+        <GroupChoice page="locations" value={filters.group} onChoose={(group) => change({ group })} />
         <Choice
           id="locations-integration"
           label="POS"
           value={filters.integration}
-          options={[['', 'all'], ...integrationsOf(all).map((name) => [name, name] as const)]}
+          options={[['', 'all'], ...vendorOptions(filters.integration)]}
           onChoose={(integration) => change({ integration })}
         />
         <Choice

@@ -3,6 +3,7 @@ import { ask } from '../api.ts';
 import { announce } from '../parts/announce.ts';
 import { Choice } from '../parts/choice.tsx';
 import { Confirm } from '../parts/confirm.tsx';
+import { locationName } from '../parts/names.ts';
 import type { ListedLocation, PausedLocation } from '../wire.ts';
 import './locations.css';
 import { PAUSES, pauseOf } from './pause.ts';
@@ -70,7 +71,7 @@ export function ResumeDialog({ locations, onDone, onClose }: About) {
 
 function nameOf(locations: readonly Place[]): string {
   const [only, ...others] = locations;
-  return others.length === 0 ? (only?.locationId ?? '') : `${locations.length} locations`;
+  return others.length === 0 && only ? locationName(only.locationId) : `${locations.length} locations`;
 }
 
 /** Changes each location. A second try leaves out the ones that were changed. @throws Error that names the others */
@@ -87,7 +88,9 @@ function useEach(locations: readonly Place[], verb: 'pause' | 'resume', onDone: 
     left.current = failed.map(({ location }) => location);
     onDone();
     if (failed.length > 0)
-      throw new Error(failed.map(({ location, problem }) => `${location.locationId}: ${problem}`).join(' '));
+      throw new Error(
+        failed.map(({ location, problem }) => `${locationName(location.locationId)}: ${problem}`).join(' '),
+      );
     announce(`${nameOf(locations)}: ${verb === 'pause' ? 'paused' : 'taking orders'}`);
   };
 }

@@ -2,6 +2,7 @@ import { ask } from '../api.ts';
 import { Confirm } from '../parts/confirm.tsx';
 import type { AnswerChange, ConcludeCancel, ShownOrder } from '../wire.ts';
 import { cancelMeans } from './how-cancel-stands.ts';
+import { nameOf } from './location-of.ts';
 import { throwWithHelp } from './throw-with-help.ts';
 
 type About = { story: ShownOrder; onDone: (message: string) => void; onClose: () => void };
@@ -13,7 +14,7 @@ export function CancelDialog({ story, name, onDone, onClose }: About & { name: s
     onDone('The order is being cancelled.');
   };
   return (
-    <Confirm title="Cancel this order?" action={name} isDangerous onConfirm={cancel} onClose={onClose}>
+    <Confirm title={`Cancel ${nameOf(story)}?`} action={name} isDangerous onConfirm={cancel} onClose={onClose}>
       <p>{cancelMeans(story)}</p>
     </Confirm>
   );
@@ -29,7 +30,7 @@ export function ConcludeDialog({ story, isCancelled, onDone, onClose }: About & 
   };
   return (
     <Confirm
-      title={`The restaurant ${isCancelled ? 'cancelled' : 'did not cancel'} ${story.order?.callOutCode ?? 'the order'}?`}
+      title={`The restaurant ${isCancelled ? 'cancelled' : 'did not cancel'} ${nameOf(story)}?`}
       action={isCancelled ? 'It cancelled the order' : 'It did not cancel it'}
       isDangerous={isCancelled}
       onConfirm={conclude}
@@ -55,7 +56,7 @@ export function AnswerChangeDialog({ story, isDone, onDone, onClose }: About & {
   };
   return (
     <Confirm
-      title={isDone ? 'The restaurant applied the change?' : 'It is too late for the change?'}
+      title={`${nameOf(story)}: ${isDone ? 'the restaurant applied the change' : 'it is too late for the change'}?`}
       action={isDone ? 'Done' : 'Too late'}
       onConfirm={answer}
       onClose={onClose}

@@ -1,6 +1,7 @@
 import { printable } from '../../src/observe/terminal-text.ts';
 import { clockTime } from '../parts/clock-time.ts';
 import { duration } from '../parts/duration.ts';
+import { locationName, vendorName } from '../parts/names.ts';
 import { pathInWords } from '../parts/path-in-words.ts';
 import { describeAction } from '../audit/describe-action.ts';
 import { OUTCOME_TONES, words, type Tone } from '../parts/tones.ts';
@@ -133,7 +134,9 @@ function acted(action: Action): StoryLine {
 }
 
 function fetched({ fulfillment, locationId, leftOut = [] }: Partial<NonNullable<ShownOrder['order']>>): StoryLine {
-  const about = [fulfillment, locationId && `for ${locationId}`].filter((part) => typeof part === 'string');
+  const about = [fulfillment, locationId && `for ${locationName(locationId)}`].filter(
+    (part) => typeof part === 'string',
+  );
   const without = leftOut.map(({ code, path }) => `without ${path}: ${words(code)}`);
   return {
     sentence: 'The order was fetched from the platform',
@@ -256,7 +259,7 @@ function delivered({ webhookId, integration, outcome, events, reason, replayOf, 
     tone: OUTCOME_TONES[outcome],
     // The reason is written by us and has no member data.
     more: [
-      integration,
+      vendorName(integration),
       outcome,
       ...(events > 1 ? [`${events} events in it`] : []),
       ...(reason === null ? [] : [reason]),

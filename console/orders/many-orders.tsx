@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { ask } from '../api.ts';
 import { Confirm } from '../parts/confirm.tsx';
+import { orderName } from '../parts/names.ts';
 import { Pick } from '../parts/pick.tsx';
 import type { Chosen } from '../parts/use-chosen.ts';
 import type { ListedOrders } from '../wire.ts';
@@ -55,7 +56,7 @@ export function ManyOrders({ orders, chosen, onDone }: { orders: readonly Row[];
           }}
         >
           <p>{ACTIONS[asked.action].means}</p>
-          <p>{picked.map(({ callOutCode, serviceOrderId }) => callOutCode ?? serviceOrderId).join(', ')}</p>
+          <p>{picked.map(orderName).join('; ')}</p>
         </Confirm>
       )}
     </div>
@@ -67,12 +68,12 @@ type Result = { name: string; problem: string | undefined };
 /** Acts on one order after the other, and goes on after a refusal. */
 async function actOnEach(orders: readonly Row[], action: Action): Promise<Result[]> {
   const results: Result[] = [];
-  for (const { serviceOrderId, callOutCode } of orders) {
-    const problem = await ask('POST', `/orders/${encodeURIComponent(serviceOrderId)}/${action}`).then(
+  for (const order of orders) {
+    const problem = await ask('POST', `/orders/${encodeURIComponent(order.serviceOrderId)}/${action}`).then(
       () => undefined,
       ({ message }: Error) => message,
     );
-    results.push({ name: callOutCode ?? serviceOrderId, problem });
+    results.push({ name: orderName(order), problem });
   }
   return results;
 }

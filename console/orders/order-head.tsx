@@ -6,6 +6,8 @@ import { duration } from '../parts/duration.ts';
 import { Ago, Time } from '../parts/time.tsx';
 import { words } from '../parts/tones.ts';
 import type { ShownOrder } from '../wire.ts';
+import { LocationLink } from '../parts/location-field.tsx';
+import { locationName, vendorName } from '../parts/names.ts';
 import { pageOf } from '../parts/page-of.ts';
 import { isAgain } from './describe-happening.ts';
 import { locationOf } from './location-of.ts';
@@ -23,11 +25,11 @@ export function OrderHead({ story }: { story: ShownOrder }) {
           {locationId === null ? (
             <span class="faint">not known before the order is fetched</span>
           ) : (
-            <a href={pageOf.location(locationId)}>{locationId}</a>
+            <LocationLink id={locationId} />
           )}
         </dd>
-        <dt>Integration</dt>
-        <dd>{order?.integration ?? <span class="faint">not sent yet</span>}</dd>
+        <dt>POS</dt>
+        <dd>{order?.integration ? vendorName(order.integration) : <span class="faint">not sent yet</span>}</dd>
         <dt>Fulfilment</dt>
         <dd>{order?.fulfillment ?? <span class="faint">not known yet</span>}</dd>
         <dt>POS id</dt>
@@ -114,7 +116,7 @@ function Status({ story }: { story: ShownOrder }) {
       {droppedSince > 0 && locationId !== null && (
         <p class="orders-dropped">
           <a href={`/console/webhooks${query({ outcome: 'dropped', location: locationId })}`}>
-            {droppedSince === 1 ? 'One webhook' : `${droppedSince} webhooks`} of {locationId}
+            {droppedSince === 1 ? 'One webhook' : `${droppedSince} webhooks`} of {locationName(locationId)}
           </a>{' '}
           {droppedSince === 1 ? 'was' : 'were'} dropped since. They may be about this order.
         </p>

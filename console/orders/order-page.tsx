@@ -12,7 +12,7 @@ import { Reveal } from '../parts/reveal.tsx';
 import { ShortId } from '../parts/short-id.tsx';
 import { MEMBER_STATE_TONES, PLACEMENT_TONES, words } from '../parts/tones.ts';
 import type { ShownOrder } from '../wire.ts';
-import { locationOf } from './location-of.ts';
+import { locationOf, nameOf } from './location-of.ts';
 import { OrderContents } from './order-contents.tsx';
 import { OrderHead } from './order-head.tsx';
 import { OrderStanding } from './order-standing.tsx';
@@ -36,7 +36,7 @@ function Story({ serviceOrderId }: { serviceOrderId: string }) {
 
   return (
     <Page
-      title={`Order ${value?.order?.callOutCode ?? serviceOrderId}`}
+      title={`Order ${value === undefined ? serviceOrderId : nameOf(value)}`}
       beside={
         value !== undefined && (
           <>
@@ -134,7 +134,7 @@ function useNews(story: ShownOrder | undefined): void {
   const before = useRef(now);
   useEffect(() => {
     if (now !== undefined && before.current !== undefined && now !== before.current)
-      announce(`The order is now ${now}.`);
+      announce(`${story && nameOf(story)} is now ${now}.`);
     before.current = now;
   }, [now]);
 }

@@ -17,7 +17,7 @@ import type { ListedOrders, Retried, ShownOrder } from '../wire.ts';
 import { AnswerChangeDialog, CancelDialog, ConcludeDialog } from './cancel-dialogs.tsx';
 import { canBeCancelled, howCancelStands } from './how-cancel-stands.ts';
 import { howChangeStands } from './how-change-stands.ts';
-import { locationOf } from './location-of.ts';
+import { locationOf, nameOf } from './location-of.ts';
 import { PosWords } from './order-contents.tsx';
 import { ResolveDialog, WhereToLook } from './resolve-dialog.tsx';
 import { Telephone } from './telephone.tsx';
@@ -319,7 +319,7 @@ function RetryDialog({
     onDone(retry === 'due' ? 'The order is retried now.' : 'The order is already being processed.');
   };
   return (
-    <Confirm title="Retry this order now?" action="Retry now" onConfirm={retry} onClose={onClose}>
+    <Confirm title={`Retry ${nameOf(story)}?`} action="Retry now" onConfirm={retry} onClose={onClose}>
       {retryMeans(story, now.value).map((sentence) => (
         <p key={sentence}>{sentence}</p>
       ))}

@@ -12,6 +12,8 @@ import { Ago, Time } from '../parts/time.tsx';
 import { MEMBER_STATE_TONES, PLACEMENT_TONES, words } from '../parts/tones.ts';
 import { useFilters } from '../parts/use-filters.ts';
 import { Pick } from '../parts/pick.tsx';
+import { LocationLink, LocationName } from '../parts/location-field.tsx';
+import { orderName, vendorName } from '../parts/names.ts';
 import { OrderName } from '../parts/order-name.tsx';
 import { useChosen, type Chosen } from '../parts/use-chosen.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
@@ -63,7 +65,7 @@ function Held({ at, orders, again }: { at: string; orders: readonly Row[]; again
         onSaved={again}
       />
       <p>
-        More about <a href={pageOf.location(at)}>{at}</a>.
+        More about <LocationLink id={at} />.
       </p>
     </div>
   );
@@ -195,7 +197,7 @@ function OrderRow({ order, chosen }: { order: Row; chosen: Chosen }) {
     <tr>
       <th scope="row">
         {may('operator', locationId) && (
-          <Pick chosen={chosen} ids={[serviceOrderId]} label={`Choose ${callOutCode ?? serviceOrderId}`} />
+          <Pick chosen={chosen} ids={[serviceOrderId]} label={`Choose ${orderName(order)}`} />
         )}
         <a href={pageOf.order(serviceOrderId)}>
           <OrderName id={serviceOrderId} code={callOutCode} />
@@ -203,8 +205,10 @@ function OrderRow({ order, chosen }: { order: Row; chosen: Chosen }) {
         {providerOrderId !== null && <span class="orders-about mono">POS {printable(providerOrderId)}</span>}
       </th>
       <td>
-        {locationId ?? <span class="faint">not known yet</span>}
-        <span class="orders-about">{[integration, fulfillment].filter((part) => part !== null).join(', ')}</span>
+        {locationId === null ? <span class="faint">not known yet</span> : <LocationName id={locationId} />}
+        <span class="orders-about">
+          {[integration && vendorName(integration), fulfillment].filter((part) => part !== null).join(', ')}
+        </span>
       </td>
       <td>
         <Badge tone={PLACEMENT_TONES[placement]}>

@@ -1,9 +1,11 @@
 import { useState } from 'preact/hooks';
 import { ask } from '../api.ts';
 import { now } from '../parts/clock.ts';
+import { locationName, vendorName } from '../parts/names.ts';
 import { Confirm } from '../parts/confirm.tsx';
 import { Time } from '../parts/time.tsx';
 import type { Resolve, Resolved, ShownOrder } from '../wire.ts';
+import { nameOf } from './location-of.ts';
 import { throwWithHelp } from './throw-with-help.ts';
 import { answersMean } from './what-to-do.ts';
 
@@ -34,7 +36,7 @@ export function ResolveDialog({
   };
   return (
     <Confirm
-      title={`${story.order?.callOutCode ?? 'The order'} is ${isThere ? '' : 'not '}at the POS?`}
+      title={`${nameOf(story)}: it is ${isThere ? '' : 'not '}at the POS?`}
       action={isThere ? 'It is there' : 'It is not there'}
       isDangerous={!isThere}
       onConfirm={resolve}
@@ -67,8 +69,8 @@ export function WhereToLook({ story: { order, attempts, serviceOrderId } }: { st
   const sent = attempts.findLast(({ call }) => call === 'createOrder');
   return (
     <p class="orders-advice">
-      Call the restaurant, or look at the POS{order?.integration && ` (${order.integration})`} of{' '}
-      <b>{order?.locationId}</b>
+      Call the restaurant, or look at the POS{order?.integration && ` (${vendorName(order.integration)})`} of{' '}
+      <b>{locationName(order?.locationId ?? '')}</b>
       {sent !== undefined && (
         <>
           {' '}

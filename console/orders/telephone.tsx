@@ -1,6 +1,7 @@
 import { ask } from '../api.ts';
 import { ContactLine } from '../locations/contact-line.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
+import { locationName } from '../parts/names.ts';
 import type { ShownLocation } from '../wire.ts';
 
 /** Whom to call at the restaurant, and its page at the POS. */
@@ -8,7 +9,7 @@ export function Telephone({ locationId }: { locationId: string }) {
   const path = `/locations/${encodeURIComponent(locationId)}`;
   const { value, problem } = useLoaded((signal) => ask<ShownLocation>('GET', path, { signal }), [path]);
   if (value === undefined) return problem === undefined ? null : <p class="faint">{problem.message}</p>;
-  const { name, contacts, address, backOfficeUrl } = value;
+  const { contacts, address, backOfficeUrl } = value;
   return (
     <div class="orders-call">
       {contacts.map((contact) => (
@@ -16,7 +17,9 @@ export function Telephone({ locationId }: { locationId: string }) {
           <ContactLine contact={contact} isCall />
         </div>
       ))}
-      {contacts.length === 0 && <span class="faint">No telephone number is stored for {name ?? locationId}. </span>}
+      {contacts.length === 0 && (
+        <span class="faint">No telephone number is stored for {locationName(locationId)}. </span>
+      )}
       {address !== null && <div>{address}</div>}
       {backOfficeUrl !== null && (
         <a href={backOfficeUrl} target="_blank" rel="noreferrer">

@@ -1,3 +1,4 @@
+import { vendorName } from '../parts/names.ts';
 import type { Tone } from '../parts/tones.ts';
 import type { Step } from '../../src/core/domain/remedy.ts';
 import type { ShownOrder } from '../wire.ts';
@@ -34,7 +35,7 @@ export function whatToDo({ placement, order, notified }: ShownOrder): Standing |
   const canTryAgain = isOpen && nextAttemptAt !== null;
   const about = {
     problem,
-    toDo: helpWith(cause, { locationId: placement.locationId, integration: order?.integration ?? null }),
+    toDo: helpWith(cause, { locationId: placement.locationId, integration: order?.integration ?? null, vendorName }),
     canRetry: canTryAgain || canRestart,
     canResolve: isOpen && state === 'in_doubt',
     ...(canTryAgain && { nextAt: nextAttemptAt }),

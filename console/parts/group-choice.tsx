@@ -1,19 +1,17 @@
-import type { ListedLocation } from '../wire.ts';
 import { Choice } from './choice.tsx';
+import { knownLocations } from './names.ts';
 
 /** The choice of a group of locations. It is left out if there are no groups. */
 export function GroupChoice({
   page,
   value,
-  locations,
   onChoose,
 }: {
   page: string;
   value: string;
-  locations: readonly Pick<ListedLocation, 'groups'>[];
   onChoose: (group: string) => void;
 }) {
-  const groups = groupsOf(locations);
+  const groups = knownGroups();
   if (groups.length === 0 && value === '') return null;
   // A shared link may name a group that no longer exists.
   const options = value === '' || groups.includes(value) ? groups : [value, ...groups];
@@ -28,6 +26,7 @@ export function GroupChoice({
   );
 }
 
-export function groupsOf(locations: readonly Pick<ListedLocation, 'groups'>[]): string[] {
-  return [...new Set(locations.flatMap(({ groups }) => groups))].toSorted();
+/** The groups of the locations that the operator may see. */
+export function knownGroups(): string[] {
+  return [...new Set(knownLocations.value.flatMap(({ groups }) => groups))].toSorted();
 }

@@ -1,8 +1,7 @@
-import { ask } from '../api.ts';
-import type { ListedLocations } from '../wire.ts';
+import { Choice } from './choice.tsx';
 import { GroupChoice } from './group-choice.tsx';
-import { useLoaded } from './use-loaded.ts';
-import { Written } from './written.tsx';
+import { LocationField } from './location-field.tsx';
+import { vendorOptions } from './names.ts';
 
 export function PlaceFilters({
   page,
@@ -18,27 +17,21 @@ export function PlaceFilters({
   integration: string | undefined;
   change: (some: { location?: string; group?: string; integration?: string }) => void;
 }) {
-  // Only suggestions: a filter may name a location that no longer exists.
-  const { value } = useLoaded((signal) => ask<ListedLocations>('GET', '/locations', { signal }), []);
-  const locations = value?.locations ?? [];
   return (
     <>
-      {group !== undefined && (
-        <GroupChoice page={page} value={group} locations={locations} onChoose={(to) => change({ group: to })} />
-      )}
-      <Written
+      {group !== undefined && <GroupChoice page={page} value={group} onChoose={(to) => change({ group: to })} />}
+      <LocationField
         id={`${page}-location`}
         label="Location"
         value={location}
-        offers={locations.map((each) => each.locationId)}
-        onWrite={(to) => change({ location: to })}
+        onChoose={(to) => change({ location: to })}
       />
-      <Written
+      <Choice
         id={`${page}-integration`}
         label="POS"
         value={integration}
-        offers={[...new Set(locations.map((each) => each.integration))]}
-        onWrite={(to) => change({ integration: to })}
+        options={[['', 'all'], ...vendorOptions(integration)]}
+        onChoose={(to) => change({ integration: to })}
       />
     </>
   );

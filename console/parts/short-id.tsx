@@ -11,8 +11,7 @@ export function ShortId({ id: raw }: { id: string }) {
   return (
     <span title={id}>
       <span class="short-id-head">{id.slice(0, -END_CHARS)}</span>
-      <span aria-hidden="true">…</span>
-      {id.slice(-END_CHARS)}
+      <span class="short-id-end">{id.slice(-END_CHARS)}</span>
     </span>
   );
 }

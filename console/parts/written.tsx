@@ -6,15 +6,12 @@ export function Written({
   id,
   label,
   value,
-  offers = [],
   isCode = false,
   onWrite,
 }: {
   id: string;
   label: string;
   value: string;
-  /** Suggestions. */
-  offers?: readonly string[];
   isCode?: boolean;
   onWrite: (text: string) => void;
 }) {
@@ -25,7 +22,6 @@ export function Written({
       <label htmlFor={id}>{label}</label>
       <input
         id={id}
-        list={`${id}-offers`}
         class={isCode ? 'mono' : undefined}
         value={text}
         autocomplete="off"
@@ -34,11 +30,6 @@ export function Written({
         onInput={(event) => setText(event.currentTarget.value)}
         onChange={(event) => onWrite(event.currentTarget.value.trim())}
       />
-      <datalist id={`${id}-offers`}>
-        {offers.map((offer) => (
-          <option key={offer}>{offer}</option>
-        ))}
-      </datalist>
     </div>
   );
 }

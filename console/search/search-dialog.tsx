@@ -3,6 +3,8 @@ import { ask, query } from '../api.ts';
 import { may } from '../may.ts';
 import { Badge } from '../parts/badge.tsx';
 import { closeDialog, Dialog } from '../parts/dialog.tsx';
+import { LocationName } from '../parts/location-field.tsx';
+import { locationName } from '../parts/names.ts';
 import { OrderName } from '../parts/order-name.tsx';
 import { pageOf } from '../parts/page-of.ts';
 import { ShortId } from '../parts/short-id.tsx';
@@ -145,14 +147,18 @@ function Results({ found: { orders, locations = [], webhooks = [] } }: { found: 
             Order <OrderName id={serviceOrderId} code={callOutCode} />
           </a>{' '}
           <span class="faint">
-            {locationId}, <Ago at={signalledAt} />
+            {locationId !== null && locationName(locationId)}, <Ago at={signalledAt} />
           </span>{' '}
           <Badge tone={PLACEMENT_TONES[placement]}>{words(placement)}</Badge>
         </li>
       ))}
-      {locations.map(({ locationId, name }) => (
+      {locations.map(({ locationId }) => (
         <li key={locationId}>
-          <a href={pageOf.location(locationId)}>Location {locationId}</a> <span class="faint">{name}</span>
+          <a href={pageOf.location(locationId)}>
+            Location <LocationName id={locationId} />
+          </a>{' '}
+          <a href={`/console/orders${query({ location: locationId })}`}>Its orders</a>{' '}
+          <a href={`/console/webhooks${query({ location: locationId })}`}>Its webhooks</a>
         </li>
       ))}
       {webhooks.map(({ webhookId, locationId, receivedAt, outcome }) => (
@@ -161,7 +167,7 @@ function Results({ found: { orders, locations = [], webhooks = [] } }: { found: 
             Webhook <ShortId id={webhookId} />
           </a>{' '}
           <span class="faint">
-            {locationId}, <Ago at={receivedAt} />
+            {locationName(locationId)}, <Ago at={receivedAt} />
           </span>{' '}
           <Badge tone={OUTCOME_TONES[outcome]}>{outcome}</Badge>
         </li>

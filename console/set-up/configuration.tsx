@@ -5,12 +5,13 @@ import { may, onlyConfigures } from '../may.ts';
 import { announce } from '../parts/announce.ts';
 import { Badge } from '../parts/badge.tsx';
 import { ContactLine } from '../locations/contact-line.tsx';
-import { groupsOf } from '../parts/group-choice.tsx';
+import { knownGroups } from '../parts/group-choice.tsx';
 import { Confirm } from '../parts/confirm.tsx';
 import { Loading } from '../parts/loading.tsx';
+import { locationName, readNames, vendorName } from '../parts/names.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { WithRole } from '../parts/with-role.tsx';
-import type { ChangedLocation, ListedLocations, ListedOrders, ShownLocation, ShownProvider } from '../wire.ts';
+import type { ChangedLocation, ListedOrders, ShownLocation, ShownProvider } from '../wire.ts';
 import { ABOUT_IDS } from './about-draft.ts';
 import { AboutFields } from './about-fields.tsx';
 import { Changes, Warnings } from './changes.tsx';
@@ -88,11 +89,9 @@ export function Configuration({ location, onDone }: { location: ShownLocation; o
 }
 
 function Facts({ location }: { location: ShownLocation }) {
-  const { locationId, integration, groups, contacts, settings } = location;
+  const { integration, groups, contacts, settings } = location;
   return (
     <dl class="configuration">
-      <dt>Id</dt>
-      <dd class="mono">{locationId}</dd>
       <dt>Name</dt>
       <dd>{location.name ?? <None />}</dd>
       <dt>Groups</dt>
@@ -119,7 +118,7 @@ function Facts({ location }: { location: ShownLocation }) {
         ))}
       </dd>
       <dt>POS</dt>
-      <dd>{integration}</dd>
+      <dd>{vendorName(integration)}</dd>
       <dt>Back office</dt>
       <dd>{location.backOfficeUrl ?? <None />}</dd>
       {Object.entries(settings).map(([setting, shown]) => (
@@ -157,14 +156,12 @@ function EditForm(about: {
   onSaved: (warnings: readonly string[]) => void;
   onClose: () => void;
 }) {
-  const loaded = useLoaded(async (signal) => {
-    const [{ providers }, { locations }] = await Promise.all([
-      ask<{ providers: ShownProvider[] }>('GET', '/providers', { signal }),
-      ask<ListedLocations>('GET', '/locations', { signal }),
-    ]);
-    return { providers, groups: groupsOf(locations) };
-  }, []);
-  return <Loading loaded={loaded}>{(known) => <LoadedForm {...about} {...known} />}</Loading>;
+  const loaded = useLoaded((signal) => ask<{ providers: ShownProvider[] }>('GET', '/providers', { signal }), []);
+  return (
+    <Loading loaded={loaded}>
+      {({ providers }) => <LoadedForm {...about} providers={providers} groups={knownGroups()} />}
+    </Loading>
+  );
 }
 
 /**
@@ -216,7 +213,7 @@ export function FixSettings({ locationId, said, onSaved }: { locationId: string;
     tried?.some((each) => each.serviceOrderId === serviceOrderId),
   );
   return (
-    <section ref={section} tabIndex={-1} aria-label={`Settings of ${locationId}`}>
+    <section ref={section} tabIndex={-1} aria-label={`Settings of ${locationName(locationId)}`}>
       {phone !== undefined && (
         <p>
           Ask for the right value: <a href={`tel:${phone}`}>Call {phone}</a>
@@ -437,7 +434,8 @@ function useEditing({ location, providers, only, onDone, onSaved, onClose }: Edi
       setOld(true);
       return;
     }
-    announce(`${base.locationId} is changed`);
+    void readNames().catch(() => {});
+    announce(`${locationName(base.locationId)} is changed`);
     onSaved(warnings);
     onDone();
     onClose();
@@ -500,6 +498,8 @@ function fingerprintsOf({ settings }: ShownLocation): Record<string, string> {
 /** Says first whether the location can be removed, and why not. */
 function Remove({ location, onClose }: { location: ShownLocation; onClose: () => void }) {
   const { locationId, etag } = location;
+  // The name is gone after it was removed.
+  const [name] = useState(locationName(locationId));
   const { route } = useLocation();
   const path = `/locations/${encodeURIComponent(locationId)}`;
   const headers = { 'if-match': etag };
@@ -509,12 +509,13 @@ function Remove({ location, onClose }: { location: ShownLocation; onClose: () =>
   );
   const remove = async (): Promise<void> => {
     await ask('DELETE', path, { headers });
-    announce(`${locationId} is removed`);
+    announce(`${name} is removed`);
+    void readNames().catch(() => {});
     route('/console/locations');
   };
   return (
     <Confirm
-      title={`Remove ${locationId}?`}
+      title={`Remove ${name}?`}
       action="Remove"
       isDangerous
       isReady={tried.value !== undefined}

@@ -7,6 +7,7 @@ import { Choice } from '../parts/choice.tsx';
 import { now } from '../parts/clock.ts';
 import { Confirm } from '../parts/confirm.tsx';
 import { CopyButton, Copyable } from '../parts/copyable.tsx';
+import { vendorName } from '../parts/names.ts';
 import { Time } from '../parts/time.tsx';
 import type { ConnectedLocation, IssuedToken, PlacedTest, ShownLocation } from '../wire.ts';
 import { minorUnitsOf } from './minor-units.ts';
@@ -38,8 +39,8 @@ export function ConnectDialog({ location, onDone, onClose }: About) {
   return (
     <Confirm title="Connect the POS?" action="Connect" onConfirm={connect} onClose={onClose}>
       <p>
-        Makes a new token and registers our address at {location.integration}, if its API allows that. Then you see what
-        is left to do by hand, once. Earlier tokens stay valid until you revoke them.
+        Makes a new token and registers our address at {vendorName(location.integration)}, if its API allows that. Then
+        you see what is left to do by hand, once. Earlier tokens stay valid until you revoke them.
       </p>
     </Confirm>
   );
@@ -128,7 +129,7 @@ type ConnectLink = { linkId: string; url: string; expiresAt: string };
 
 /** Makes a link with which the owner of the restaurant connects it. */
 export function LinkDialog({ location, onDone, onClose }: About) {
-  const pos = location.integration;
+  const pos = vendorName(location.integration);
   const make = async () => {
     const { url, expiresAt } = await ask<ConnectLink>('POST', pathOf(location, 'connect-links'));
     announce('The link is made');
@@ -159,7 +160,7 @@ export function TestOrderDialog({ location, onDone, onClose }: About) {
   const [itemId, setItemId] = useState('');
   const [price, setPrice] = useState('1.00');
   const [currency, setCurrency] = useState('EUR');
-  const pos = location.integration;
+  const pos = vendorName(location.integration);
   const units = minorUnitsOf(price, currency);
   const place = async () => {
     const placed = await ask<PlacedTest>('POST', pathOf(location, 'test-order'), {

@@ -3,14 +3,15 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { Refused, ask } from '../api.ts';
 import { may, scopeOf } from '../may.ts';
 import { announce } from '../parts/announce.ts';
-import { groupsOf } from '../parts/group-choice.tsx';
+import { knownGroups } from '../parts/group-choice.tsx';
 import { Loading } from '../parts/loading.tsx';
+import { knownLocations, readNames } from '../parts/names.ts';
 import { Page } from '../parts/page.tsx';
 import { pageOf } from '../parts/page-of.ts';
 import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { findSession } from '../sign-in.ts';
-import type { ChangedLocation, ListedLocation, ListedLocations, ShownProvider } from '../wire.ts';
+import type { ChangedLocation, ShownProvider } from '../wire.ts';
 import { ABOUT_IDS, readAbout } from './about-draft.ts';
 import { AboutFields } from './about-fields.tsx';
 import { Changes, Warnings } from './changes.tsx';
@@ -25,18 +26,12 @@ import { Steps } from './steps.tsx';
 
 /** Adds a location: its POS, its settings, and a preview before it is stored. Its page then connects it. */
 export function NewLocationPage() {
-  const loaded = useLoaded(async (signal) => {
-    const [{ providers }, { locations }] = await Promise.all([
-      ask<{ providers: ShownProvider[] }>('GET', '/providers', { signal }),
-      ask<ListedLocations>('GET', '/locations', { signal }),
-    ]);
-    return { providers, locations };
-  }, []);
+  const loaded = useLoaded((signal) => ask<{ providers: ShownProvider[] }>('GET', '/providers', { signal }), []);
   const canAdd = may('integrator', { anywhere: true });
   return (
     <Page title="Add a location">
       {canAdd ? (
-        <Loading loaded={loaded}>{(known) => <Wizard {...known} />}</Loading>
+        <Loading loaded={loaded}>{({ providers }) => <Wizard providers={providers} />}</Loading>
       ) : (
         <p>To add a location, you need the role integrator.</p>
       )}
@@ -46,13 +41,7 @@ export function NewLocationPage() {
 
 type Would = ChangedLocation & { of: NewLocation };
 
-function Wizard({
-  providers,
-  locations,
-}: {
-  providers: readonly ShownProvider[];
-  locations: readonly ListedLocation[];
-}) {
+function Wizard({ providers }: { providers: readonly ShownProvider[] }) {
   const draft = newLocation.value;
   const { route } = useLocation();
   const [{ step }, go] = useFilters('step');
@@ -83,7 +72,7 @@ function Wizard({
   const path = `/locations/${encodeURIComponent(draft.locationId)}`;
 
   const toSettings = (): void => {
-    const found = problemsOfFirst(draft, locations);
+    const found = problemsOfFirst(draft);
     show(found);
     if (Object.keys(found).length === 0) go({ step: '2' });
   };
@@ -116,7 +105,8 @@ function Wizard({
       const headers = typeof would?.etag === 'string' ? { 'if-match': would.etag } : { 'if-none-match': '*' };
       await ask<ChangedLocation>('PUT', path, { body, headers });
       await untilAllowed(draft.locationId);
-      announce(`${draft.locationId} is stored`);
+      await readNames().catch(() => {});
+      announce(`${nameOf(draft)} is stored`);
       route(`${pageOf.location(draft.locationId)}?added=1`);
       forgetNewLocation();
     } catch (error) {
@@ -139,7 +129,7 @@ function Wizard({
         <h2 ref={heading} tabIndex={-1}>
           {now === 1 ? 'Which restaurant, and which POS?' : now === 2 ? `Settings for ${nameOf(draft)}` : 'Save it'}
         </h2>
-        {now === 1 && <First draft={draft} problems={problems} providers={providers} locations={locations} put={put} />}
+        {now === 1 && <First draft={draft} problems={problems} providers={providers} put={put} />}
         {now === 2 && (
           <Second
             integration={draft.integration}
@@ -194,11 +184,11 @@ function bodyOf({ integration, about }: NewLocation, settings: object): object {
 }
 
 /** What is missing or wrong in the first step. */
-function problemsOfFirst(draft: NewLocation, locations: readonly ListedLocation[]): FieldProblems {
+function problemsOfFirst(draft: NewLocation): FieldProblems {
   return {
     ...(draft.integration === '' && { integration: 'Choose a POS.' }),
     ...(draft.locationId === '' && { locationId: 'The id is missing. It is the one of the ordering platform.' }),
-    ...(exists(locations, draft.locationId) && { locationId: 'A location with this id exists already.' }),
+    ...(exists(draft.locationId) && { locationId: 'A location with this id exists already.' }),
   };
 }
 
@@ -257,13 +247,11 @@ function First({
   draft,
   problems,
   providers,
-  locations,
   put,
 }: {
   draft: NewLocation;
   problems: FieldProblems;
   providers: readonly ShownProvider[];
-  locations: readonly ListedLocation[];
   put: (some: Partial<NewLocation>) => void;
 }) {
   const wrong = problems['integration'];
@@ -291,7 +279,7 @@ function First({
                 onChange={() => put({ integration: provider.integration })}
               />
               <span>
-                <b>{title}</b> <code class="faint">{provider.integration}</code>
+                <b title={provider.integration}>{title}</b>
                 {description !== undefined && <span class="faint">{description}</span>}
                 <span class="faint">
                   {provider.connect ? 'Registers its webhook by itself.' : 'Its webhook is set by hand.'}
@@ -312,7 +300,7 @@ function First({
         isRequired
         problem={problems['locationId']}
         hint={
-          exists(locations, draft.locationId) ? (
+          exists(draft.locationId) ? (
             <>
               This location exists. <a href={pageOf.location(draft.locationId)}>Open it</a> to change it.
             </>
@@ -337,14 +325,14 @@ function First({
       <AboutFields
         draft={draft.about}
         problems={problems}
-        groups={groupsOf(locations)}
+        groups={knownGroups()}
         onChange={(about) => put({ about })}
       />
     </>
   );
 }
 
-function Review({ would: { created, locationId, changes, warnings } }: { would: Would }) {
+function Review({ would: { created, locationId, changes, warnings, of } }: { would: Would }) {
   if (!created) {
     return (
       <p class="problem">
@@ -356,7 +344,7 @@ function Review({ would: { created, locationId, changes, warnings } }: { would: 
   return (
     <>
       <p>
-        The settings fit. This will be stored for <b>{locationId}</b>. Orders that wait for it are sent at once.
+        The settings fit. This will be stored for <b>{nameOf(of)}</b>. Orders that wait for it are sent at once.
       </p>
       <Changes changes={changes} isNew />
       <Warnings warnings={warnings} />
@@ -368,8 +356,8 @@ function nameOf({ about, locationId }: NewLocation): string {
   return about.name.trim() || locationId;
 }
 
-function exists(locations: readonly ListedLocation[], id: string): boolean {
-  return locations.some(({ locationId }) => locationId === id);
+function exists(id: string): boolean {
+  return knownLocations.value.some(({ locationId }) => locationId === id);
 }
 
 const AGAIN_MS = 500;

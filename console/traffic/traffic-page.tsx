@@ -5,11 +5,12 @@ import { Choice } from '../parts/choice.tsx';
 import { clockTime } from '../parts/clock-time.ts';
 import { GroupChoice } from '../parts/group-choice.tsx';
 import { Loading } from '../parts/loading.tsx';
+import { LocationField } from '../parts/location-field.tsx';
+import { vendorName, vendorOptions } from '../parts/names.ts';
 import { Page } from '../parts/page.tsx';
 import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded, type Loaded } from '../parts/use-loaded.ts';
-import { Written } from '../parts/written.tsx';
-import type { ListedLocations, Traffic as Answer } from '../wire.ts';
+import type { Traffic as Answer } from '../wire.ts';
 import { describePlacements, describeQuantiles, describeWebhooks } from './describe-traffic.ts';
 import './traffic.css';
 import { placementSeries, quantileSeries, webhookSeries, type IntegrationTraffic } from './traffic-series.ts';
@@ -24,7 +25,6 @@ const HOURS = [
 export function TrafficPage() {
   const [filters, change] = useFilters('hours', 'location', 'group', 'integration');
   const { hours, location, group, integration } = filters;
-  const known = useLoaded((signal) => ask<ListedLocations>('GET', '/locations', { signal }), []);
   const loaded = useLastValue(
     useLoaded(
       (signal) => ask<Answer>('GET', `/traffic${query({ hours, location, group, integration })}`, { signal }),
@@ -40,21 +40,15 @@ export function TrafficPage() {
           id="traffic-integration"
           label="POS"
           value={integration}
-          options={[['', 'all'], ...integrations(known.value, integration).map((name) => [name, name] as const)]}
+          options={[['', 'all'], ...vendorOptions(integration)]}
           onChoose={(integration) => change({ integration })}
         />
-        <GroupChoice
-          page="traffic"
-          value={group}
-          locations={known.value?.locations ?? []}
-          onChoose={(group) => change({ group })}
-        />
-        <Written
+        <GroupChoice page="traffic" value={group} onChoose={(group) => change({ group })} />
+        <LocationField
           id="traffic-location"
           label="Location"
           value={location}
-          offers={known.value?.locations.map(({ locationId }) => locationId) ?? []}
-          onWrite={(location) => change({ location })}
+          onChoose={(location) => change({ location })}
         />
       </search>
       <Loading loaded={loaded}>{(traffic) => <Shown traffic={traffic} />}</Loading>
@@ -67,11 +61,6 @@ function useLastValue<Value>(loaded: Loaded<Value>): Loaded<Value> {
   const last = useRef<Value | undefined>(undefined);
   if (loaded.value !== undefined) last.current = loaded.value;
   return { ...loaded, value: loaded.value ?? (loaded.problem === undefined ? last.current : undefined) };
-}
-
-function integrations(known: ListedLocations | undefined, chosen: string): string[] {
-  const names = known?.locations.map(({ integration }) => integration) ?? [];
-  return [...new Set([...names, ...(chosen === '' ? [] : [chosen])])].toSorted();
 }
 
 function Shown({ traffic: { at, integrations } }: { traffic: Answer }) {
@@ -99,7 +88,7 @@ function Integration({ at, traffic }: { at: string[]; traffic: IntegrationTraffi
   );
   return (
     <section class="sheet" aria-labelledby={id}>
-      <h2 id={id}>{traffic.integration}</h2>
+      <h2 id={id}>{vendorName(traffic.integration)}</h2>
       {traffic.integration === 'unknown' && (
         <p class="faint">Requests for no known POS, and orders whose location was not known yet.</p>
       )}

@@ -1,11 +1,12 @@
 import { ask, query } from '../api.ts';
 import { GroupChoice } from '../parts/group-choice.tsx';
 import { Loading } from '../parts/loading.tsx';
+import { locationName, vendorName } from '../parts/names.ts';
 import { Page } from '../parts/page.tsx';
 import { pageOf } from '../parts/page-of.ts';
 import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
-import type { ListedLocations, Scorecard, Scorecards } from '../wire.ts';
+import type { Scorecard, Scorecards } from '../wire.ts';
 import { ScoreTable } from './score-table.tsx';
 
 const EVERY_MS = 60_000;
@@ -13,26 +14,20 @@ const EVERY_MS = 60_000;
 /** The scorecard of each vendor. If the address names an integration, the scorecard of each of its locations. */
 export function VendorsPage() {
   const [{ integration, group }, change] = useFilters('integration', 'group');
-  const known = useLoaded((signal) => ask<ListedLocations>('GET', '/locations', { signal }), []);
   const loaded = useLoaded(
     (signal) => ask<Scorecards>('GET', `/scorecards${query({ integration, group })}`, { signal }),
     [integration, group],
     EVERY_MS,
   );
   return (
-    <Page title={integration === '' ? 'Vendors' : `Vendors: ${integration}`}>
+    <Page title={integration === '' ? 'Vendors' : `Vendors: ${vendorName(integration)}`}>
       {integration !== '' && (
         <p>
           <a href={`/console/vendors${query({ group })}`}>All vendors</a>
         </p>
       )}
       <search class="filters">
-        <GroupChoice
-          page="vendors"
-          value={group}
-          locations={known.value?.locations ?? []}
-          onChoose={(group) => change({ group })}
-        />
+        <GroupChoice page="vendors" value={group} onChoose={(group) => change({ group })} />
       </search>
       <Loading loaded={loaded}>
         {({ scorecards }) =>
@@ -49,7 +44,7 @@ export function VendorsPage() {
 
 function Card({ scorecard, group }: { scorecard: Scorecard; group: string }) {
   const { integration, locationId } = scorecard;
-  const name = locationId ?? integration;
+  const name = locationId === null ? vendorName(integration) : locationName(locationId);
   const href = locationId === null ? `/console/vendors${query({ integration, group })}` : pageOf.location(locationId);
   return (
     <section class="sheet" aria-label={name}>

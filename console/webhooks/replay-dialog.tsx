@@ -7,7 +7,7 @@ import { OUTCOME_TONES, words } from '../parts/tones.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import type { Replayed } from '../wire.ts';
 import './webhooks.css';
-import { explainDrop } from '../../src/core/domain/explain-webhook.ts';
+import { explainDrop } from './explain.ts';
 import { mayChange, outcomeMeaning } from './outcome-meaning.ts';
 import { EventOrder, WebhookLink } from './run-table.tsx';
 

@@ -1,11 +1,12 @@
 import { printable } from '../../src/observe/terminal-text.ts';
 import { useState } from 'preact/hooks';
 import { Badge } from '../parts/badge.tsx';
+import { locationName } from '../parts/names.ts';
 import { ShortId } from '../parts/short-id.tsx';
 import { OUTCOME_TONES } from '../parts/tones.ts';
 import type { Replayed, WebhookOutcome } from '../wire.ts';
 import { pageOf } from '../parts/page-of.ts';
-import { explainDrop, explainRefusal } from '../../src/core/domain/explain-webhook.ts';
+import { explainDrop, explainRefusal } from './explain.ts';
 import type { ReplayRun } from './replay-in-batches.ts';
 
 /** Rows shown at first. */
@@ -28,7 +29,7 @@ export function OutcomeCounts({ run, isDry }: { run: ReplayRun; isDry: boolean }
           <b>{refused}</b> <Badge tone="warn">cannot be replayed</Badge>
         </li>
       )}
-      {at !== undefined && others.length === 0 && <li>at {at}</li>}
+      {at !== undefined && others.length === 0 && <li title={at}>at {locationName(at)}</li>}
     </ul>
   );
 }
@@ -72,7 +73,7 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
                 <th scope="row">
                   <WebhookLink webhookId={about.webhookId} />
                 </th>
-                {hasPlaces && <td>{about.locationId}</td>}
+                {hasPlaces && <td title={about.locationId}>{locationName(about.locationId)}</td>}
                 {hasOutcomes && (
                   <td>
                     <Badge tone="warn">cannot be replayed</Badge>
@@ -86,7 +87,7 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
                 <th scope="row">
                   <WebhookLink webhookId={each.webhookId ?? each.replayOf} />
                 </th>
-                {hasPlaces && <td>{each.locationId}</td>}
+                {hasPlaces && <td title={each.locationId}>{locationName(each.locationId)}</td>}
                 {hasOutcomes && (
                   <td>
                     <Outcome outcome={each.outcome} isDry={isDry} />

@@ -2,7 +2,7 @@ import { printable } from '../../src/observe/terminal-text.ts';
 import { words } from '../parts/tones.ts';
 import { Time } from '../parts/time.tsx';
 import type { ShownWebhook } from '../wire.ts';
-import { explainDrop, explainRefusal } from '../../src/core/domain/explain-webhook.ts';
+import { explainDrop, explainRefusal } from './explain.ts';
 import { EventOrder } from './run-table.tsx';
 
 /** The events that a replay would read with the current settings and provider. */

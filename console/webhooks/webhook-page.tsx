@@ -5,6 +5,8 @@ import { ask } from '../api.ts';
 import { Badge } from '../parts/badge.tsx';
 import { CopyButton } from '../parts/copyable.tsx';
 import { Loading } from '../parts/loading.tsx';
+import { LocationLink } from '../parts/location-field.tsx';
+import { locationName, vendorName } from '../parts/names.ts';
 import { Page } from '../parts/page.tsx';
 import { Reveal } from '../parts/reveal.tsx';
 import { Ago, Time } from '../parts/time.tsx';
@@ -12,11 +14,10 @@ import { OUTCOME_TONES } from '../parts/tones.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { WithRole } from '../parts/with-role.tsx';
 import type { ShownWebhook } from '../wire.ts';
-import { pageOf } from '../parts/page-of.ts';
 import { bytesInWords } from './bytes-in-words.ts';
 import './webhooks.css';
 import { WebhookContents } from './webhook-contents.tsx';
-import { explainDrop, explainRefusal } from '../../src/core/domain/explain-webhook.ts';
+import { explainDrop, explainRefusal } from './explain.ts';
 import { Explained } from './explained.tsx';
 import { outcomeMeaning } from './outcome-meaning.ts';
 import { ReplayDialog } from './replay-dialog.tsx';
@@ -44,7 +45,7 @@ function LoadedWebhook({ webhookId }: { webhookId: string }) {
   };
   return (
     <Page
-      title="Webhook"
+      title={found.value === undefined ? 'Webhook' : `Webhook of ${locationName(found.value.locationId)}`}
       beside={
         <span class="webhooks-name">
           <span class="mono">{webhookId}</span>
@@ -93,7 +94,7 @@ function Head({ shown }: { shown: ShownWebhook }) {
           <Time at={shown.receivedAt} />, <Ago at={shown.receivedAt} />
         </Fact>
         <Fact name="Location">
-          <a href={pageOf.location(locationId)}>{locationId}</a>, {integration}
+          <LocationLink id={locationId} />, {vendorName(integration)}
         </Fact>
         <Fact name="Events">{shown.events}</Fact>
         <Fact name="Size">{bytesInWords(shown.bytes)}</Fact>

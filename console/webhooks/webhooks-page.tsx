@@ -3,6 +3,8 @@ import { ask, query } from '../api.ts';
 import { may } from '../may.ts';
 import { Badge } from '../parts/badge.tsx';
 import { holdRows } from '../parts/hold-rows.ts';
+import { LocationLink, LocationName } from '../parts/location-field.tsx';
+import { vendorName } from '../parts/names.ts';
 import { Page } from '../parts/page.tsx';
 import { Paged } from '../parts/paged.tsx';
 import { Pick } from '../parts/pick.tsx';
@@ -17,7 +19,7 @@ import { pageOf } from '../parts/page-of.ts';
 import './webhooks.css';
 import { WebhooksFilters } from './webhooks-filters.tsx';
 import { FILTERS, type WebhookFilter } from './webhook-filter.ts';
-import { explainDrop } from '../../src/core/domain/explain-webhook.ts';
+import { explainDrop } from './explain.ts';
 import { mayChange, outcomeMeaning } from './outcome-meaning.ts';
 import { ReplayAll } from './replay-all.tsx';
 
@@ -118,8 +120,7 @@ function Cause({ newest, replayed, onSaved }: { newest: string; replayed: Outcom
         />
       )}
       <p>
-        More about <a href={pageOf.webhook(webhookId)}>the newest webhook</a> and{' '}
-        <a href={pageOf.location(locationId)}>{locationId}</a>.
+        More about <a href={pageOf.webhook(webhookId)}>the newest webhook</a> and <LocationLink id={locationId} />.
       </p>
     </div>
   );
@@ -239,7 +240,7 @@ function Row({
         {serviceOrderId !== null && <a href={pageOf.order(serviceOrderId)}>{callOutCode ?? serviceOrderId}</a>}
       </td>
       <td>
-        {locationId} <span class="webhooks-about">{integration}</span>
+        <LocationName id={locationId} /> <span class="webhooks-about">{vendorName(integration)}</span>
       </td>
       <td class="webhooks-reason">
         {now !== undefined

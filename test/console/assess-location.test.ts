@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { kitchenInShort, saidBy } from '../../console/locations/kitchen.ts';
 import { pauseOf, pausedBy, stateOfOrders } from '../../console/locations/pause.ts';
-import { findLocations, integrationsOf } from '../../console/locations/find-locations.ts';
+import { findLocations } from '../../console/locations/find-locations.ts';
 import {
   connectionTone,
   errorShare,
@@ -108,10 +108,6 @@ describe('the list of locations', () => {
     const before = all.map((each) => each.locationId);
     found({ by: 'heard' });
     expect(all.map((each) => each.locationId)).toEqual(before);
-  });
-
-  it('offers each integration once in its filter', () => {
-    expect(integrationsOf(all)).toEqual(['square', 'standard']);
   });
 });
 

@@ -58,7 +58,7 @@ it('a held order is found and retried without a mouse', async () => {
 
   await tabTo(page, /^Retry now$/);
   await page.keyboard.press('Enter');
-  await page.getByRole('dialog', { name: 'Retry this order now?' }).waitFor();
+  await page.getByRole('dialog', { name: /^Retry .*, club-1\?$/ }).waitFor();
   for (let i = 0; i < 4; i += 1) {
     expect(await page.evaluate(isFocusBeside, 'dialog'), 'nothing behind the dialog gets the focus').toBe(false);
     await page.keyboard.press('Tab');

@@ -5,8 +5,8 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scoreHours } from '../../src/core/orders/score-hours.ts';
 import { until } from '../../world/processes/until.ts';
-import { FRIDAY_PROVIDERS, spendFridayNight, type Friday } from './friday-night.ts';
-import { countAnimations, cutOff, ground, sticksOut, ticketsInSight } from './in-page.ts';
+import { clubName, FRIDAY_IDS, FRIDAY_PROVIDERS, spendFridayNight, type Friday } from './friday-night.ts';
+import { countAnimations, cutOff, ground, idsInSight, sticksOut, ticketsInSight } from './in-page.ts';
 import { askAxe } from './open-browser.ts';
 import { heading, isLive, says } from './on-page.ts';
 import { useConsole } from './open-console.ts';
@@ -56,10 +56,10 @@ describe('the board', () => {
       [/^Conflicts 1/, ids.conflicting, `/console/orders/${ids.conflicting}`],
       [/^Failed today 1/, ids.refused, `/console/orders/${ids.refused}`],
       [/^On hold 1/, ids.held, `/console/orders/${ids.held}`],
-      [/^Silent locations 1/, friday.silent, `/console/locations/${friday.silent}`],
+      [/^Silent locations 1/, clubName(friday.silent), `/console/locations/${friday.silent}`],
       [
         /^Dropped webhooks 5/,
-        friday.misconfigured,
+        clubName(friday.misconfigured),
         `/console/webhooks?outcome=dropped&location=${friday.misconfigured}`,
       ],
     ] as const) {
@@ -89,12 +89,12 @@ describe('the board', () => {
     const tickets = page.locator('[data-ticket]');
     await tickets.nth(3).waitFor();
     const ticket = page.locator(`[data-ticket="${friday.ids.held}"]`);
-    expect(await ticket.textContent()).toMatch(/due in .*F-\d+ .*€\d+\.\d\d .*lakeside-grill .*held: \S.*(item|×)/);
+    expect(await ticket.textContent()).toMatch(/due in .*F-\d+ .*€\d+\.\d\d .*Lakeside Grill .*held: \S.*(item|×)/);
     expect(await page.evaluate(cutOff)).toEqual([]);
   });
 
   it('makes an empty column as narrow as its name', async () => {
-    const { page } = await pass.open('/console/?location=garden-terrace', { viewport: WIDE });
+    const { page } = await pass.open(`/console/?location=${friday.misconfigured}`, { viewport: WIDE });
     const width = async (name: RegExp): Promise<number> =>
       (await page.getByRole('region', { name }).boundingBox())?.width ?? 0;
     await page.getByRole('region', { name: /^Placed 0/ }).waitFor();
@@ -186,7 +186,7 @@ const VIEWS: Record<string, (page: Page) => Promise<unknown>> = {
     await says(page, /^A replay applies it again/);
     await page.getByRole('dialog').getByText('dropped').first().waitFor();
   },
-  locations: (page) => come(page, 'locations', friday.silent),
+  locations: (page) => come(page, 'locations', clubName(friday.silent)),
   'a location': (page) =>
     come(page, `locations/${friday.silent}`, /^4 tickets without a report since .*Call the restaurant/),
   'a new location': async (page) => {
@@ -207,9 +207,9 @@ const VIEWS: Record<string, (page: Page) => Promise<unknown>> = {
   vendors: async (page) => {
     await scoreHours(pass.system.pool, 0);
     await page.goto('/console/vendors');
-    await page.getByRole('region', { name: 'standard' }).getByRole('link').click();
+    await page.getByRole('region', { name: 'Standard API' }).getByRole('link').click();
     await page
-      .getByRole('region', { name: 'garden-terrace' })
+      .getByRole('region', { name: clubName(friday.misconfigured) })
       .getByRole('row', { name: /^Webhooks that never came 0/ })
       .waitFor();
   },
@@ -225,7 +225,7 @@ const VIEWS: Record<string, (page: Page) => Promise<unknown>> = {
   },
 };
 
-describe('axe-core finds no fault, and nothing is wider than a phone:', () => {
+describe('axe-core finds no fault, nothing is wider than a phone, and places have names:', () => {
   let page: Page;
   beforeAll(async () => {
     ({ page } = await pass.open('/console/none', { viewport: WIDE }));
@@ -240,6 +240,7 @@ describe('axe-core finds no fault, and nothing is wider than a phone:', () => {
         found[`axe, ${colorScheme}, ${viewport.width}`] = await askAxe(page, { colours: colorScheme === 'dark' });
       }
       found[`sticks out, ${viewport.width}`] = await page.evaluate(sticksOut);
+      found[`ids, ${viewport.width}`] = await page.evaluate(idsInSight, FRIDAY_IDS);
     }
     await page.setViewportSize(WIDE);
     expect(Object.fromEntries(Object.entries(found).filter(([, complaints]) => complaints.length > 0))).toEqual({});

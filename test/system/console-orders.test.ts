@@ -38,7 +38,7 @@ describe('a held order', () => {
     await standing(page).getByText('the POS answered 404: check ordersUrl').waitFor();
 
     await page.getByRole('button', { name: 'Retry now' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Retry this order now?' });
+    const dialog = page.getByRole('dialog', { name: /^Retry \w+, club-1\?$/ });
     await dialog.getByText(/it is held again/).waitFor();
     await dialog.getByRole('button', { name: 'Back' }).click();
     await dialog.waitFor({ state: 'detached' });
@@ -154,7 +154,7 @@ describe('an order with a cancellation', () => {
   it('is cancelled at its POS after an operator confirms it', async () => {
     const { page, id } = await openOrder('sent');
     await page.getByRole('button', { name: 'Cancel at the POS' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Cancel this order?' });
+    const dialog = page.getByRole('dialog', { name: /^Cancel \w+, club-1\?$/ });
     await dialog.getByText(/once the POS confirms it/).waitFor();
     await dialog.getByRole('button', { name: 'Back' }).click();
     await dialog.waitFor({ state: 'detached' });

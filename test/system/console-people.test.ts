@@ -268,7 +268,7 @@ describe('an admin', () => {
     await actions.getByText('from 127.0.0.1').waitFor();
     expect(await askAxe(page)).toEqual([]);
     await actions.getByRole('link', { name: 'the webhook' }).click();
-    await heading(page, 'Webhook');
+    await heading(page, 'Webhook of club-1');
 
     await page.goto('/console/people');
     const sessions = page.getByRole('list', { name: 'Who is signed in' });

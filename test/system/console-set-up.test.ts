@@ -29,7 +29,7 @@ it('a restaurant that is added by the wizard takes a test order', async () => {
   await says(page, 'Choose a POS.');
   expect(await askAxe(page)).toEqual([]);
 
-  await page.getByLabel(/^Our own API/).check();
+  await page.getByLabel(/^Standard API/).check();
   await page.getByLabel('Id', { exact: true }).fill('club-9');
   await page.getByLabel('Name', { exact: true }).fill('Trattoria Nord');
   await page.getByLabel('Time zone').fill('Europe/Nowhere');
@@ -56,7 +56,7 @@ it('a restaurant that is added by the wizard takes a test order', async () => {
   await press(page, 'Save');
 
   await page.getByRole('heading', { level: 1, name: 'Trattoria Nord' }).waitFor();
-  await says(page, 'club-9 is stored.');
+  await says(page, 'Trattoria Nord is stored.');
   await press(page, 'Test connection');
   await says(page, /^settings read/);
   expect(await askAxe(page)).toEqual([]);
@@ -85,7 +85,7 @@ it('a restaurant that is added by the wizard takes a test order', async () => {
 
 it('the wizard refuses the id of an existing location', async () => {
   const { page } = await pass.open('/console/locations/new');
-  await page.getByLabel(/^Our own API/).check();
+  await page.getByLabel(/^Standard API/).check();
   await page.getByLabel('Id', { exact: true }).fill('club-1');
   await press(page, /^Next/);
   await says(page, 'A location with this id exists already.');
@@ -150,13 +150,13 @@ it('an integrator without other roles sees no orders, and can add a location', a
   await page.getByRole('heading', { level: 1, name: 'Locations' }).waitFor();
   const pages = await page.getByRole('navigation', { name: 'Pages' }).getByRole('link').allTextContents();
   expect(pages).toEqual(['Locations', 'People']);
-  await page.getByRole('link', { name: 'club-1', exact: true }).click();
+  await page.getByRole('link', { name: 'Club Nord', exact: true }).click();
   await says(page, /To pause it or make it busy, you need the role operator here/);
   expect(await page.getByRole('link', { name: /On the board|Traffic|In the audit/ }).count()).toBe(0);
   await page.getByRole('button', { name: 'Edit …' }).waitFor();
 
   await page.goto('/console/locations/new');
-  await page.getByLabel(/^Our own API/).check();
+  await page.getByLabel(/^Standard API/).check();
   await page.getByLabel('Id', { exact: true }).fill('brand-nord:11');
   expect(await page.getByLabel('Groups').inputValue()).toBe('brand-nord');
   await press(page, /^Next/);
@@ -179,7 +179,7 @@ it('a connect link is shown once, as a text and as a QR code', async () => {
   await page.route('**/console/api/locations/club-1/connect-links', (route) =>
     route.fulfill({ json: { linkId: 'link-1', url, expiresAt: '2027-01-31T18:00:00Z' } }),
   );
-  await page.getByRole('link', { name: 'club-1', exact: true }).click();
+  await page.getByRole('link', { name: 'Club Nord', exact: true }).click();
   await press(page, 'Connect link …');
   const dialog = page.getByRole('dialog');
   await press(dialog, 'Make it');
@@ -198,7 +198,7 @@ it('locations, orders and the board can be limited to a group', async () => {
   const { page } = await pass.open('/console/locations?group=brand-nord');
   await says(page, /^\d of \d locations/);
   expect(await page.getByRole('link', { name: 'club-10' }).count()).toBe(0);
-  await page.getByRole('link', { name: 'club-1', exact: true }).waitFor();
+  await page.getByRole('link', { name: 'Club Nord', exact: true }).waitFor();
   for (const path of ['/console/orders?group=brand-nord', '/console?group=brand-nord']) {
     await page.goto(path);
     await seesLink(page, /order-here/);

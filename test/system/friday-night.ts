@@ -4,6 +4,7 @@ import type { FulfillmentType, Status } from '../../src/core/domain/lifecycle.ts
 import { countLatency, noLatencies } from '../../src/core/traffic/count-traffic.ts';
 import type { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { Provider } from '../../src/core/domain/provider.ts';
+import { newSettingsOf } from '../../src/core/locations/locations.ts';
 import { standard } from '../../src/providers/standard/index.ts';
 import { blind } from '../../world/pos/pos-without-deduplication.ts';
 import { startPos, type Pos, type PosFault } from '../../world/pos/start-pos.ts';
@@ -13,20 +14,37 @@ import { until } from '../../world/processes/until.ts';
 import { repeatably } from '../support/repeatably.ts';
 
 /** They all speak our own words; on the pictures they bear the names of what clubs have. */
-const named = (provider: Provider<never>, integration: string): Provider => ({ ...provider, integration });
+const named = (provider: Provider<never>, integration: string, title: string): Provider => {
+  const settings = newSettingsOf(provider).meta({ title });
+  return { ...(provider as Provider), integration, settings, newSettings: settings };
+};
 export const FRIDAY_PROVIDERS: Provider[] = [
-  ...['hubrise', 'square', 'toast'].map((name) => named(standard as Provider<never>, name)),
-  named(blind as Provider<never>, 'lightspeed-k'),
+  named(standard as Provider<never>, 'hubrise', 'HubRise'),
+  named(standard as Provider<never>, 'square', 'Square'),
+  named(standard as Provider<never>, 'toast', 'Toast'),
+  named(blind as Provider<never>, 'lightspeed-k', 'Lightspeed K'),
 ];
 
+/** The platform's ids of the clubs. */
+const HARBOUR = '0b6c1a52-7d1f-4f0e-9a41-2f6d8c3e5b10';
+const LAKESIDE = '3e9f7c04-51ab-4c8d-8e27-91d0b6a4f732';
+const MILL = '7a20d5e8-c3b4-46f9-b1d6-04e8f7293c6a';
+const ROOFTOP = 'a41be8d3-9f60-4d25-83c7-5be1907f2d48';
+const GARDEN = 'f5d83a96-2e7c-4b01-a6f8-c09d4517e3b2';
 const CLUBS = {
-  'harbour-club': 'hubrise',
-  'lakeside-grill': 'square',
-  'old-mill': 'toast',
-  'rooftop-bar': 'lightspeed-k',
-  'garden-terrace': 'standard',
+  [HARBOUR]: { integration: 'hubrise', name: 'Harbour Club, Hamburg' },
+  [LAKESIDE]: { integration: 'square', name: 'Lakeside Grill' },
+  [MILL]: { integration: 'toast', name: 'Old Mill' },
+  [ROOFTOP]: { integration: 'lightspeed-k', name: 'Rooftop Bar' },
+  [GARDEN]: { integration: 'standard', name: 'Garden Terrace' },
 } as const;
 export type Club = keyof typeof CLUBS;
+/** What nobody should see where there are names. */
+export const FRIDAY_IDS: readonly string[] = [
+  ...Object.keys(CLUBS),
+  ...Object.values(CLUBS).map(({ integration }) => integration),
+];
+export const clubName = (club: Club): string => CLUBS[club].name;
 
 const LIFE: readonly Status[] = ['received', 'in_progress', 'ready', 'en_route', 'completed'];
 /** Minutes that an order usually takes to come to each. */
@@ -125,7 +143,7 @@ export async function spendFridayNight(system: System): Promise<Friday> {
     return id;
   };
 
-  const busy: readonly Club[] = ['harbour-club', 'lakeside-grill', 'old-mill'];
+  const busy: readonly Club[] = [HARBOUR, LAKESIDE, MILL];
   const pick = (nth: number): Club => busy[nth % busy.length] as Club;
   const done = Array.from({ length: 22 }, (_, nth) => goes(pick(nth), 150 - nth * 5, { to: 'completed' }));
   Array.from({ length: 6 }, (_, nth) => goes(pick(nth), 28 - nth, { to: 'en_route', type: 'delivery' }));
@@ -135,9 +153,9 @@ export async function spendFridayNight(system: System): Promise<Friday> {
   );
   Array.from({ length: 10 }, (_, nth) => goes(pick(nth), 5 - nth * 0.3, { to: 'received', wantedIn: 18 + nth }));
   Array.from({ length: 6 }, (_, nth) => goes(pick(nth + 2), 1.2 - nth * 0.15, { wantedIn: 25 }));
-  Array.from({ length: 3 }, (_, nth) => place('old-mill', 0.9 - nth * 0.2, { fault: { status: 503 }, wantedIn: 30 }));
+  Array.from({ length: 3 }, (_, nth) => place(MILL, 0.9 - nth * 0.2, { fault: { status: 503 }, wantedIn: 30 }));
 
-  const retried = goes('old-mill', 33, { to: 'ready', type: 'delivery', wantedIn: 4, fault: { status: 503 } });
+  const retried = goes(MILL, 33, { to: 'ready', type: 'delivery', wantedIn: 4, fault: { status: 503 } });
   steps.push({
     minutesAgo: 32.95,
     async action() {
@@ -146,21 +164,22 @@ export async function spendFridayNight(system: System): Promise<Friday> {
       await until(async () => (await system.placement(retried))?.['state'] === 'sent');
     },
   });
-  const doubtful = place('rooftop-bar', 9, { fault: 'drop-answer' });
-  goes('rooftop-bar', 70, { to: 'completed' });
-  Array.from({ length: 4 }, (_, nth) => goes('rooftop-bar', SILENT_MINUTES - nth * 3));
-  const refused = place('harbour-club', 16, {
+  const doubtful = place(ROOFTOP, 9, { fault: 'drop-answer' });
+  goes(ROOFTOP, 70, { to: 'completed' });
+  Array.from({ length: 4 }, (_, nth) => goes(ROOFTOP, SILENT_MINUTES - nth * 3));
+  const refused = place(HARBOUR, 16, {
     fault: { status: 422, body: { reason: 'The kitchen closes at eight.' } },
   });
-  const held = place('lakeside-grill', 6, { fault: { status: 404 }, wantedIn: 20 });
-  const conflicting = goes('lakeside-grill', 48, { to: 'completed' });
-  report('lakeside-grill', conflicting, 'cancelled', 3, 'Member never came');
-  const unheard = Array.from({ length: 5 }, (_, nth) => goes('garden-terrace', 19 - nth * 2));
+  const held = place(LAKESIDE, 6, { fault: { status: 404 }, wantedIn: 20 });
+  const conflicting = goes(LAKESIDE, 48, { to: 'completed' });
+  report(LAKESIDE, conflicting, 'cancelled', 3, 'Member never came');
+  const unheard = Array.from({ length: 5 }, (_, nth) => goes(GARDEN, 19 - nth * 2));
   steps.push({
     minutesAgo: 8,
-    action: () => system.addLocation('garden-terrace', { ordersUrl: posOf('garden-terrace').ordersUrl, secret: WRONG }),
+    action: () =>
+      system.addLocation(GARDEN, { ordersUrl: posOf(GARDEN).ordersUrl, secret: WRONG }, 'standard', clubName(GARDEN)),
   });
-  for (const [nth, id] of unheard.entries()) report('garden-terrace', id, 'received', 4 - nth * 0.5);
+  for (const [nth, id] of unheard.entries()) report(GARDEN, id, 'received', 4 - nth * 0.5);
 
   steps.push({ minutesAgo: 0, action: () => untilHeard(system) });
 
@@ -168,9 +187,9 @@ export async function spendFridayNight(system: System): Promise<Friday> {
   await seedTraffic(system, clubs);
   return {
     ids: { doubtful, conflicting, refused, held, cooking: cooking[0] ?? '', done: done[0] ?? '', retried },
-    misconfigured: 'garden-terrace',
-    rightSettings: { ordersUrl: posOf('garden-terrace').ordersUrl, secret: RIGHT },
-    silent: 'rooftop-bar',
+    misconfigured: GARDEN,
+    rightSettings: { ordersUrl: posOf(GARDEN).ordersUrl, secret: RIGHT },
+    silent: ROOFTOP,
     seedTraffic: () => seedTraffic(system, clubs),
     async stop() {
       await Promise.all([...poses.values()].map((pos) => pos.stop()));
@@ -183,11 +202,12 @@ async function openClubs(system: System, clubs: readonly Club[], faults: Readonl
   const poses = new Map<Club, Pos>();
   const webhooks = new Map<Club, string>();
   for (const club of clubs) {
-    const pos = await startPos(club === 'garden-terrace' ? { secret: RIGHT } : {});
+    const pos = await startPos(club === GARDEN ? { secret: RIGHT } : {});
     pos.behave = ({ order }) => faults.get(order.serviceOrderId);
     poses.set(club, pos);
-    const secret = club === 'garden-terrace' ? { secret: RIGHT } : { unsigned: true };
-    await system.addLocation(club, { ordersUrl: pos.ordersUrl, ...secret }, CLUBS[club]);
+    const secret = club === GARDEN ? { secret: RIGHT } : { unsigned: true };
+    const { integration, name } = CLUBS[club];
+    await system.addLocation(club, { ordersUrl: pos.ordersUrl, ...secret }, integration, name);
     webhooks.set(club, await system.webhookUrl(club));
   }
   return { poses, webhooks };
@@ -197,7 +217,7 @@ async function openClubs(system: System, clubs: readonly Club[], faults: Readonl
 async function untilHeard(system: System): Promise<void> {
   await until(async () => {
     const unwritten = await system.query(
-      `SELECT FROM webhooks d WHERE location_id = 'rooftop-bar' AND NOT EXISTS (
+      `SELECT FROM webhooks d WHERE location_id = '${ROOFTOP}' AND NOT EXISTS (
          SELECT FROM location_last_seen h WHERE h.location_id = d.location_id AND h.last_seen_at >= d.received_at
        ) LIMIT 1`,
     );
@@ -286,10 +306,10 @@ async function seedTraffic(system: System, clubs: readonly Club[]): Promise<void
     const hour = (((20 - ago / 60) % 24) + 24) % 24;
     const busy = 0.15 + Math.exp(-(((hour - 12.5) / 1.6) ** 2)) * 0.7 + Math.exp(-(((hour - 19.8) / 2.2) ** 2));
     for (const [nth, club] of clubs.entries()) {
-      if (club === 'rooftop-bar' && ago < SILENT_MINUTES) continue;
-      const integration = CLUBS[club];
+      if (club === ROOFTOP && ago < SILENT_MINUTES) continue;
+      const { integration } = CLUBS[club];
       const webhooks = Math.round(busy * (14 - nth * 2) * (0.7 + random() * 0.6));
-      const bad = club === 'garden-terrace' && ago < 8 ? 6 : random() < 0.03 ? 1 : 0;
+      const bad = club === GARDEN && ago < 8 ? 6 : random() < 0.03 ? 1 : 0;
       const counted = [
         ['webhook', 'applied', webhooks],
         ['webhook', 'duplicate', Math.round(webhooks * 0.08 * random())],

@@ -15,8 +15,13 @@ type Element = {
   querySelector(selector: string): Element | null;
   querySelectorAll(selector: string): Iterable<Element>;
   children: { length: number };
+  childNodes: Iterable<{ nodeType: number; textContent: string }>;
+  checkVisibility(): boolean;
+  /** Of an input. */
+  value?: string;
 };
 declare const document: {
+  title: string;
   documentElement: Element & { outerHTML: string };
   body: Element;
   activeElement: (Element & { outerHTML: string }) | null;
@@ -166,6 +171,23 @@ export function cutOff(): string[] {
       })
       .map((part) => `${ticket.textContent}: ${part.textContent}`);
   });
+}
+
+/**
+ * The visible texts with one of these ids as a word: also what an input shows, and the page's title. Left out is what
+ * one copies: addresses, commands and the ids themselves.
+ */
+export function idsInSight(ids: readonly string[]): string[] {
+  const isId = (text: string): boolean => ids.some((id) => text.split(/[^\w-]+/).includes(id));
+  const copied = 'datalist, option, script, code, .copyable, .short-id-head, [aria-label^="Copy"]';
+  const texts = [...document.querySelectorAll('body *')]
+    .filter((element) => element.closest(copied) === null && element.checkVisibility())
+    .flatMap((element) => [
+      ...[...element.childNodes].filter(({ nodeType }) => nodeType === 3).map(({ textContent }) => textContent),
+      element.matches('input:not([type=radio], [type=checkbox])') ? (element.value ?? '') : '',
+      ...(element.matches('select') ? [...element.querySelectorAll('option')].map((each) => each.textContent) : []),
+    ]);
+  return [document.title, ...texts].filter(isId);
 }
 
 /** How many things move without an event. */

@@ -59,7 +59,7 @@ type Row = Record<string, unknown>;
 export type Fixtures = {
   /** As the owner. */
   query(sql: string, values?: unknown[]): Promise<Row[]>;
-  addLocation(locationId: string, settings: object, integration?: string): Promise<void>;
+  addLocation(locationId: string, settings: object, integration?: string, name?: string): Promise<void>;
   /** Inserts an order as if it had been placed and sent, without a POS. */
   seedOrder(about: {
     serviceOrderId: string;
@@ -80,12 +80,12 @@ export function fixturesOf(about: { pool: pg.Pool; ownerPool: pg.Pool; registry:
     (await ownerPool.query<Row>(sql, values)).rows;
   return {
     query,
-    async addLocation(locationId, settings, integration = 'standard') {
+    async addLocation(locationId, settings, integration = 'standard', name) {
       const whole = integration === 'standard' && !('secret' in settings) ? { ...settings, unsigned: true } : settings;
       await putLocation(
         pool,
         { registry, keys: config.SETTINGS_KEY, publicUrl: config.PUBLIC_URL, allowedHosts: config.ALLOW_PRIVATE_HOSTS },
-        { locationId, integration, settings: whole },
+        { locationId, integration, settings: whole, ...(name !== undefined && { name }) },
         { anyway: true },
       );
     },

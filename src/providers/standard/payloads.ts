@@ -37,7 +37,7 @@ export const Settings = z
     path: ['unsigned'],
     error: 'contradicts secret: remove unsigned or secret',
   })
-  .meta({ title: 'Our own API', description: 'A POS or a bridge that speaks our own format.' });
+  .meta({ title: 'Standard API', description: 'A POS or a bridge that speaks our own format.' });
 export type Settings = z.infer<typeof Settings>;
 
 /** New locations must have a secret or declare `unsigned`. Existing locations continue to work without either. */
