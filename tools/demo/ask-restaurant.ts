@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Webhook } from 'standardwebhooks';
-import type { Contact } from '../../src/core/contacts/contact.ts';
 import { startStandard } from '../../world/pos/standard/start-standard.ts';
 import { readBody, serveHttp } from '../../world/network/serve-http.ts';
 import { cookOrders } from './cook-orders.ts';
@@ -17,7 +16,6 @@ export const IN_DOUBT = 'demo-garden';
 /** The provider of IN_DOUBT, for PROVIDER_MODULES. */
 export const TILL = fileURLToPath(new URL('demo-till.ts', import.meta.url));
 
-const CONTACT: Contact = { name: 'Garden kitchen', phone: '+493012345678', via: 'webhook', about: ['in_doubt'] };
 /** The time until somebody has read the SMS and looked at the till. */
 const LOOK_MS = 5_000;
 
@@ -67,7 +65,7 @@ export async function startGateway({ timeline, signal }: { timeline: Timeline; s
     async loseAnswer({ place, live, setAside, ...at }: About): Promise<void> {
       const { ordersUrl, secret } = pos.settings;
       const garden = { locationId: IN_DOUBT, integration: 'demo-till', settings: { ordersUrl, secret } };
-      const webhookUrl = await setUpLocation({ ...at, ...garden, contacts: [CONTACT] });
+      const webhookUrl = await setUpLocation({ ...at, ...garden });
       const webhookUrlOf = (id: string): Promise<string> => live.sent(id, signal).then(() => webhookUrl);
       cookOrders({ pos, webhookUrlOf, holds: new Map(), timeline, signal });
       doubted = place('pickup').then(async ({ serviceOrderId }) => {

@@ -5,14 +5,17 @@ import pg from 'pg';
 import { makeBusy } from '../../src/core/kitchens/settle-kitchens.ts';
 import { pauseLocation } from '../../src/core/kitchens/pause-location.ts';
 import { startStandard } from '../../world/pos/standard/start-standard.ts';
-import type { Ticket } from '../../world/pos/simulator.ts';
+import { startToast } from '../../world/pos/toast/start-toast.ts';
+import type { Simulator, Ticket } from '../../world/pos/simulator.ts';
 import type { OrderingPlatform } from '../../world/platform/start-ordering-platform.ts';
 import type { Doors } from './doors.ts';
 import { writeDown } from './place-orders.ts';
 import { setUpLocation } from './set-up-location.ts';
 
+/** Has another vendor than the others. */
+const LOUNGE = 'demo-lounge';
 /** Locations where everything works. */
-export const BUSY = ['demo-bistro', 'demo-lounge'] as const;
+export const BUSY = ['demo-bistro', LOUNGE] as const;
 /** A location whose settings lack the secret of its POS. Its webhooks are dropped until the settings are corrected. */
 export const BEHIND = 'demo-terrace';
 
@@ -29,7 +32,7 @@ const CLOSED_MINUTES = 2;
 /**
  * Places a few orders a minute until the signal, so that the console has something to show. They have their own
  * locations and their own POS, and are not on the timeline.
- * @returns the file with the correct settings of the location BEHIND, the newest order's id, and how to end the POS
+ * @returns the file with the correct settings of the location BEHIND, the newest order's id, and how to end the POS systems
  */
 export async function keepBusy(about: {
   dir: string;
@@ -43,9 +46,10 @@ export async function keepBusy(about: {
   const { platform, signalOrder, signal } = about;
   const pos = await startStandard({ hurry: HURRY });
   const old = await startStandard({ hurry: HURRY });
+  const toast = await startToast({ hurry: HURRY });
   const webhookUrls = new Map<string, string>();
   for (const locationId of new Set(LOCATIONS)) {
-    const { integration, settings } = pos;
+    const { integration, settings } = locationId === LOUNGE ? toast : pos;
     webhookUrls.set(locationId, await setUpLocation({ ...about, locationId, integration, settings }));
   }
   const rightSettings = join(about.dir, `${BEHIND}.json`);
@@ -62,20 +66,20 @@ export async function keepBusy(about: {
     return serviceOrderId;
   };
   const { sign } = pos;
-  // One simulated POS cooks for all locations. For BEHIND, it uses the secret of a second POS as the old secret.
+  // One simulated POS cooks for all locations but LOUNGE. For BEHIND, it uses the secret of a second POS as the old secret.
   pos.sign = (webhookUrl, ticket, status) =>
     (locationOf.get(ticket.serviceOrderId) === BEHIND ? old.sign : sign)(webhookUrl, ticket, status);
-  const cook = async (ticket: Ticket): Promise<void> => {
+  const cook = async (at: Simulator, ticket: Ticket): Promise<void> => {
     // The service may still send an order of an earlier run. Its location is not known here, so it is not cooked.
     const locationId = locationOf.get(ticket.serviceOrderId) ?? '';
     const webhookUrl = webhookUrls.get(locationId);
     if (webhookUrl === undefined) return;
-    for (const status of pos.lifeOf(ticket.fulfillment)) {
+    for (const status of at.lifeOf(ticket.fulfillment)) {
       await sleep(STEP_MS.atLeast + Math.random() * (STEP_MS.atMost - STEP_MS.atLeast), undefined, { signal });
-      await pos.report(webhookUrl, ticket, status);
+      await at.report(webhookUrl, ticket, status);
     }
   };
-  pos.onTicket = (ticket) => void cook(ticket).catch(unless(signal));
+  for (const each of [pos, toast]) each.onTicket = (ticket) => void cook(each, ticket).catch(unless(signal));
   let newest = await come(0);
   const evening = async (): Promise<void> => {
     for (let nth = 1; ; nth += 1) {
@@ -91,7 +95,7 @@ export async function keepBusy(about: {
     rightSettings,
     newestOrder: () => newest,
     async stop() {
-      await Promise.all([pos.stop(), old.stop()]);
+      await Promise.all([pos.stop(), old.stop(), toast.stop()]);
     },
   };
 }

@@ -26,6 +26,7 @@ import { openPubsub } from './open-pubsub.ts';
 import { interruptPostgres, type Outage } from './interrupt-postgres.ts';
 import { ownOrders } from './own-orders.ts';
 import { ownPlatform } from './own-platform.ts';
+import { placeName } from './places.ts';
 import { placeOrders, type PlacedOrder, type PlaceOrder } from './place-orders.ts';
 import { deleteDemoDatabase, prepareDemoDatabase } from './prepare-demo-database.ts';
 import { serveTracker, type Tracker } from './serve-tracker.ts';
@@ -128,7 +129,7 @@ export async function startDemo(about: DemoOptions): Promise<Demo> {
   endings.add('the tracker', () => tracker.stop());
   tracker.restaurantOf = (serviceOrderId) => {
     const { locationId } = (platform?.orders.get(serviceOrderId) ?? {}) as Partial<CanonicalOrder>;
-    return locationId?.replace(/^demo-./, (start) => start.slice(-1).toUpperCase());
+    return locationId && placeName(locationId);
   };
 
   const settingsKey = keepSecret(dir, 'settings-key', () => `demo:${randomBytes(32).toString('base64')}`);
@@ -402,16 +403,16 @@ function sampleOf(
       const place = placeOrders({ ...ordering, locationId: IN_DOUBT });
       const lost = ordering.gateway.loseAnswer({ ...at, registry, place, live, setAside });
       lost.catch((error: Error) => stopping.abort(error));
-      return IN_DOUBT;
+      return placeName(IN_DOUBT);
     },
     async keepBusy() {
       const busy = await keepBusy({ dir, ...at, platform: ordering.platform, signal, signalOrder });
       endings.add('the other POS', () => busy.stop());
       const settings = quoted(busy.rightSettings);
-      const fix = `. ${shell}\nexpediter location put --location ${BEHIND} --integration standard --settings ${settings}`;
+      const fix = `. ${shell}\nexpediter location change --settings ${settings} ${BEHIND}`;
       tracker.newest = busy.newestOrder;
       const trackerUrl = `${tracker.url}/guest`;
-      return { locations: BUSY, trackerUrl, behind: BEHIND, fix };
+      return { locations: BUSY.map(placeName), trackerUrl, behind: placeName(BEHIND), fix };
     },
     async openByHand() {
       const hand = await setUpByHand(at);

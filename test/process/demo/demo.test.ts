@@ -396,7 +396,7 @@ describe('npm run demo', () => {
     const asked = await until(() => /(order-\w+) +staff +get an SMS .*is on your till, then/.exec(stdout())?.[1]);
     await until(() => new RegExp(`${asked} +POS +webhook COMPLETED +200 applied`).test(stdout()));
     expect(stdout()).toMatch(new RegExp(`${asked} +service +in doubt: [^]*${asked} +staff +answer by the link: it is`));
-    const [, shell = '', mend = ''] = /\n(\. \S+)\n(expediter location put .*)\n/.exec(stdout()) ?? [];
+    const [, shell = '', mend = ''] = /\n(\. \S+)\n(expediter location change .*)\n/.exec(stdout()) ?? [];
     const pasted = [
       shell,
       mend,
