@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { ask } from '../api.ts';
 import { now } from '../parts/clock.ts';
 import { Confirm } from '../parts/confirm.tsx';
+import { Text } from '../parts/form.tsx';
 import { Time } from '../parts/time.tsx';
 import type { Resolve, Resolved, ShownOrder } from '../wire.ts';
 import { throwWithHelp } from './throw-with-help.ts';
@@ -45,18 +46,7 @@ export function ResolveDialog({
         {isThere ? mean.there : mean.notThere}
       </p>
       {isThere && (
-        <div class="case-form">
-          <label htmlFor="orders-pos-id">Its id at the POS, if you know it</label>
-          <input
-            id="orders-pos-id"
-            class="mono"
-            value={posId}
-            autocomplete="off"
-            spellcheck={false}
-            maxLength={255}
-            onInput={(event) => setPosId(event.currentTarget.value)}
-          />
-        </div>
+        <Text id="orders-pos-id" label="Its id at the POS, if you know it" isCode value={posId} onWrite={setPosId} />
       )}
     </Confirm>
   );

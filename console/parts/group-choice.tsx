@@ -1,5 +1,5 @@
 import type { ListedLocation } from '../wire.ts';
-import { Choice } from './choice.tsx';
+import { Choice } from './form.tsx';
 
 /** The choice of a group of locations. It is left out if there are no groups. */
 export function GroupChoice({

@@ -4,6 +4,7 @@ import { printable } from '../../src/observe/terminal-text.ts';
 import { ask } from '../api.ts';
 import { session } from '../sign-in.ts';
 import type { ListedLocation, ListedLocations, ShownProvider } from '../wire.ts';
+import { Text } from './form.tsx';
 
 /** How often names, telephone numbers and groups are read again. */
 const EVERY_MS = 300_000;
@@ -98,32 +99,14 @@ export function LocationField({
     if (found !== undefined && found !== value) onChoose(found);
   };
   return (
-    <div class="field">
-      <label htmlFor={id}>{label}</label>
-      <input
-        id={id}
-        list={`${id}-offers`}
-        value={text}
-        autocomplete="off"
-        spellcheck={false}
-        maxLength={255}
-        aria-invalid={isUnknown}
-        aria-describedby={isUnknown ? `${id}-problem` : undefined}
-        onInput={(event) => setText(event.currentTarget.value)}
-        onChange={choose}
-      />
-      {isUnknown && (
-        <span id={`${id}-problem`} class="problem" role="alert">
-          No location has this name. Choose one of the list.
-        </span>
-      )}
-      <datalist id={`${id}-offers`}>
-        {[...names.value].map(([locationId, name]) => (
-          <option key={locationId} value={name}>
-            {name === locationId ? undefined : locationId}
-          </option>
-        ))}
-      </datalist>
-    </div>
+    <Text
+      id={id}
+      label={label}
+      value={text}
+      problem={isUnknown ? 'No location has this name. Choose one of the list.' : undefined}
+      offers={[...names.value].map(([each, name]) => (name === each ? [each] : [name, each]))}
+      onWrite={setText}
+      onDone={choose}
+    />
   );
 }
