@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { closeDialog, Dialog } from './parts/dialog.tsx';
+import { Tick } from './parts/form.tsx';
 import { storedChoice } from './parts/stored-choice.ts';
 
 /** Everything that `j` and `k` move between. Tickets have their own arrow keys. */
@@ -51,15 +52,9 @@ function KeysDialog({ onClose }: { onClose: () => void }) {
           </>
         ))}
       </dl>
-      <p>
-        <input
-          id="keys-on"
-          type="checkbox"
-          checked={areOn.value}
-          onChange={(event) => areOn.store(event.currentTarget.checked)}
-        />{' '}
-        <label htmlFor="keys-on">Single keys act. Ctrl K always does.</label>
-      </p>
+      <Tick isOn={areOn.value} onTick={(isOn) => areOn.store(isOn)}>
+        Single keys act. Ctrl K always does.
+      </Tick>
       <div class="buttons">
         <button type="button" onClick={closeDialog}>
           Close

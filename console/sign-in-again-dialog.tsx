@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { Confirm } from './parts/confirm.tsx';
+import { Text } from './parts/form.tsx';
 import { askedAgain } from './sign-in-again.ts';
 import { signInUrl } from './sign-in-elsewhere.ts';
 import { findSession, logIn, session } from './sign-in.ts';
@@ -22,13 +23,7 @@ export function SignInAgainDialog() {
     close(true);
   };
   return (
-    <Confirm
-      title="Sign in again"
-      action="Continue"
-      isReady={isPerson || token !== ''}
-      onConfirm={confirm}
-      onClose={() => close(false)}
-    >
+    <Confirm title="Sign in again" action="Continue" onConfirm={confirm} onClose={() => close(false)}>
       <p>This action needs a recent sign-in. Afterwards it continues here.</p>
       {isPerson ? (
         <p>
@@ -38,16 +33,15 @@ export function SignInAgainDialog() {
           , then come back to this one.
         </p>
       ) : (
-        <p class="field">
-          <label htmlFor="token-again">Operator token</label>
-          <input
-            id="token-again"
-            type="password"
-            autocomplete="current-password"
-            value={token}
-            onInput={(event) => setToken(event.currentTarget.value)}
-          />
-        </p>
+        <Text
+          id="token-again"
+          label="Operator token"
+          isRequired
+          type="password"
+          autocomplete="current-password"
+          value={token}
+          onWrite={setToken}
+        />
       )}
     </Confirm>
   );

@@ -109,6 +109,15 @@ describe('the structure', () => {
     }
   });
 
+  it('only the parts of forms have inputs, so that all fields look and answer alike', () => {
+    const files = filesIn('../console').filter(({ text }) => /<(input|select|textarea)\b/.test(text));
+    // The box that chooses a row of a list belongs to no form.
+    expect(files.map(({ file }) => file).toSorted()).toEqual([
+      '../console/parts/form.tsx',
+      '../console/parts/pick.tsx',
+    ]);
+  });
+
   it('each folder and file of src imports exactly the folders that its row in this test allows', () => {
     const names = Object.keys(ROWS);
     expect(names.toSorted()).toEqual(readdirSync(SRC).toSorted());

@@ -1,6 +1,6 @@
 import { ask, query } from '../api.ts';
 import { may } from '../may.ts';
-import { Choice } from '../parts/choice.tsx';
+import { Choice } from '../parts/form.tsx';
 import { FoldedFilters } from '../parts/folded-filters.tsx';
 import { GroupChoice } from '../parts/group-choice.tsx';
 import { LocationField } from '../parts/location-field.tsx';

@@ -1,5 +1,5 @@
 import { useId } from 'preact/hooks';
-import { Choice } from '../parts/choice.tsx';
+import { Choice, Text } from '../parts/form.tsx';
 import { GroupChoice } from '../parts/group-choice.tsx';
 import { locationName, optionsOf, vendorName } from '../parts/names.ts';
 import type { Filter } from './create-board.ts';
@@ -36,18 +36,13 @@ export function Filters({
         options={[['', 'All POS systems'], ...optionsOf(integrations, filter.integration, vendorName)]}
         onChoose={(integration) => change({ integration })}
       />
-      <div class="field">
-        <label htmlFor={`${id}-text`}>Order, POS id, code or location</label>
-        <input
-          id={`${id}-text`}
-          type="search"
-          placeholder="Order, POS id, code or location"
-          value={filter.text}
-          autocomplete="off"
-          spellcheck={false}
-          onInput={(event) => change({ text: event.currentTarget.value }, 'typed')}
-        />
-      </div>
+      <Text
+        id={`${id}-text`}
+        label="Order, POS id, code or location"
+        type="search"
+        value={filter.text}
+        onWrite={(text) => change({ text }, 'typed')}
+      />
       {isSet && (
         <button type="button" onClick={() => change({ group: '', location: '', integration: '', text: '' })}>
           Show all

@@ -2,14 +2,16 @@ import { useState } from 'preact/hooks';
 import { ask } from '../api.ts';
 import { announce } from '../parts/announce.ts';
 import { Badge } from '../parts/badge.tsx';
-import { Choice } from '../parts/choice.tsx';
+import { now } from '../parts/clock.ts';
+import { Choice } from '../parts/form.tsx';
 import { Confirm } from '../parts/confirm.tsx';
 import { locationName } from '../parts/names.ts';
 import { Time } from '../parts/time.tsx';
 import type { Kitchen, ListedLocation } from '../wire.ts';
 import { EXTRA_MINUTES, KITCHEN_TONES, kitchenInShort, saidBy } from './kitchen.ts';
+import { HowLong } from './how-long.tsx';
 import './locations.css';
-import { PAUSES, pauseOf } from './pause.ts';
+import { firstLength, pauseOf } from './pause.ts';
 
 /** Whether the kitchen takes orders, since when, and who said it. */
 export function KitchenNow({ kitchen }: { kitchen: Kitchen }) {
@@ -34,7 +36,7 @@ export function KitchenNow({ kitchen }: { kitchen: Kitchen }) {
   );
 }
 
-/** Makes a kitchen busy, or ends that. */
+/** Makes a kitchen busy, changes how busy it is, or ends that. */
 export function BusyOrNot({
   location,
   onDone,
@@ -48,9 +50,14 @@ export function BusyOrNot({
   const shared = { location, onDone, onClose: () => setChosen(undefined) };
   return (
     <>
-      <button type="button" onClick={() => setChosen(isBusy ? 'end' : 'make')}>
-        {isBusy ? 'End busy …' : 'Busy …'}
+      <button type="button" onClick={() => setChosen('make')}>
+        {isBusy ? 'Change busy …' : 'Busy …'}
       </button>
+      {isBusy && (
+        <button type="button" onClick={() => setChosen('end')}>
+          End busy …
+        </button>
+      )}
       {chosen !== undefined && <BusyDialog {...shared} isBusy={chosen === 'end'} />}
     </>
   );
@@ -69,12 +76,12 @@ function BusyDialog({
 }) {
   const { locationId } = location;
   const [extra, setExtra] = useState('20');
-  const [length, setLength] = useState('30');
+  const [length, setLength] = useState(() => firstLength([location], now.peek()));
   const path = `/locations/${encodeURIComponent(locationId)}/busy`;
   const change = async (): Promise<void> => {
     if (isBusy) await ask<Kitchen>('DELETE', path);
     else {
-      const body = { extraMinutes: Number(extra), ...pauseOf(length, '', location, Date.now()) };
+      const body = { extraMinutes: Number(extra), ...pauseOf(length, '', location, now.peek()) };
       await ask<Kitchen>('PUT', path, { body });
     }
     onDone();
@@ -96,22 +103,14 @@ function BusyDialog({
       ) : (
         <>
           <p>Orders are still sent to the POS. The platform can read that each one takes longer.</p>
-          <div class="pause">
-            <Choice
-              id="busy-extra"
-              label="Each order takes longer by"
-              value={extra}
-              options={EXTRA_MINUTES.map((minutes) => [minutes, `${minutes} minutes`] as const)}
-              onChoose={setExtra}
-            />
-            <Choice
-              id="busy-length"
-              label="How long"
-              value={length}
-              options={PAUSES.map(([value, name]) => [value, value === '' ? 'until somebody ends it' : name] as const)}
-              onChoose={setLength}
-            />
-          </div>
+          <Choice
+            id="busy-extra"
+            label="Each order takes longer by"
+            value={extra}
+            options={EXTRA_MINUTES.map((minutes) => [minutes, `${minutes} minutes`] as const)}
+            onChoose={setExtra}
+          />
+          <HowLong places={[location]} length={length} ends="ends it" onChange={setLength} />
         </>
       )}
     </Confirm>

@@ -28,7 +28,7 @@ import { LastHourErrors, LastHourWebhooks } from './last-hour.tsx';
 import { LastSeen } from './locations-page.tsx';
 import './locations.css';
 import { PauseDialog, ResumeDialog } from './pause-dialog.tsx';
-import { pausedBy, stateOfOrders } from './pause.ts';
+import { isByPos, pausedBy, stateOfOrders } from './pause.ts';
 import { Tokens } from './tokens.tsx';
 
 const EVERY_MS = 10_000;
@@ -385,9 +385,16 @@ function PauseOrResume({ location, onDone }: { location: ShownLocation; onDone: 
           Pause …
         </button>
       ) : (
-        <button type="button" class="primary" onClick={() => setChosen('resume')}>
-          Resume …
-        </button>
+        <>
+          {!isByPos(location) && (
+            <button type="button" onClick={() => setChosen('pause')}>
+              Change the pause …
+            </button>
+          )}
+          <button type="button" class="primary" onClick={() => setChosen('resume')}>
+            Resume …
+          </button>
+        </>
       )}
       {chosen === 'pause' && <PauseDialog {...shared} />}
       {chosen === 'resume' && <ResumeDialog {...shared} />}

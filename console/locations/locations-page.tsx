@@ -3,7 +3,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { ask } from '../api.ts';
 import { may } from '../may.ts';
 import { Badge } from '../parts/badge.tsx';
-import { Choice } from '../parts/choice.tsx';
+import { Choice, Text } from '../parts/form.tsx';
 import { GroupChoice } from '../parts/group-choice.tsx';
 import { now } from '../parts/clock.ts';
 import { FoldedFilters } from '../parts/folded-filters.tsx';
@@ -98,15 +98,13 @@ function List({ all, onDone }: { all: readonly ListedLocation[]; onDone: () => v
         label="Which locations"
         filters={{ ...filters, text: '' }}
         first={
-          <div class="field">
-            <label htmlFor="locations-text">Location</label>
-            <input
-              id="locations-text"
-              type="search"
-              value={filters.text}
-              onInput={(event) => change({ text: event.currentTarget.value }, 'typed')}
-            />
-          </div>
+          <Text
+            id="locations-text"
+            label="Location"
+            type="search"
+            value={filters.text}
+            onWrite={(text) => change({ text }, 'typed')}
+          />
         }
       >
         <GroupChoice page="locations" value={filters.group} onChoose={(group) => change({ group })} />

@@ -1,56 +1,47 @@
 import { useRef, useState } from 'preact/hooks';
 import { ask } from '../api.ts';
 import { announce } from '../parts/announce.ts';
-import { Choice } from '../parts/choice.tsx';
 import { Confirm } from '../parts/confirm.tsx';
 import { locationName } from '../parts/names.ts';
 import type { ListedLocation, PausedLocation } from '../wire.ts';
+import { now } from '../parts/clock.ts';
+import { Text } from '../parts/form.tsx';
+import { HowLong } from './how-long.tsx';
 import './locations.css';
-import { PAUSES, pauseOf } from './pause.ts';
+import { firstLength, pauseOf } from './pause.ts';
 
-type Place = Pick<ListedLocation, 'locationId' | 'timeZone'>;
+type Place = Pick<ListedLocation, 'locationId' | 'timeZone' | 'pausedAt' | 'pausedReason'>;
 type About = { locations: readonly Place[]; onDone: () => void; onClose: () => void };
 
 const REASONS = ['The kitchen is full', 'The restaurant is closed', 'The POS does not work'];
 
-/** Pauses one location or several, for a time. */
+/** Pauses one location or several, for a time, or changes a pause. */
 export function PauseDialog({ locations, onDone, onClose }: About) {
-  const [length, setLength] = useState('30');
-  const [reason, setReason] = useState('');
+  const [length, setLength] = useState(() => firstLength(locations, now.peek()));
+  // The page is reloaded while the dialog is open, and the dialog must not change its meaning.
+  const [{ pausedAt = null, pausedReason = null }] = useState<Partial<Place>>(locations[0] ?? {});
+  const [reason, setReason] = useState(pausedReason ?? '');
   const change = useEach(locations, 'pause', onDone);
   return (
     <Confirm
-      title={`Pause ${nameOf(locations)}?`}
-      action="Pause"
-      onConfirm={() => change((location) => pauseOf(length, reason, location, Date.now()))}
+      title={pausedAt === null ? `Pause ${nameOf(locations)}?` : `Change the pause of ${nameOf(locations)}?`}
+      action={pausedAt === null ? 'Pause' : 'Change the pause'}
+      onConfirm={() => change((location) => pauseOf(length, reason, location, now.peek()))}
       onClose={onClose}
     >
       <p>
         New orders, and orders without a ticket, wait. Nothing is lost, and no order runs out of time during the pause.
         Orders that are at the POS continue.
       </p>
-      <div class="pause">
-        <Choice id="pause-length" label="How long" value={length} options={PAUSES} onChoose={setLength} />
-        <div class="field">
-          <label htmlFor="pause-reason">Why, for colleagues</label>
-          <input
-            id="pause-reason"
-            list="pause-reasons"
-            value={reason}
-            maxLength={200}
-            autocomplete="off"
-            onInput={({ currentTarget: { value } }) => setReason(value)}
-          />
-          <datalist id="pause-reasons">
-            {REASONS.map((each) => (
-              <option key={each}>{each}</option>
-            ))}
-          </datalist>
-        </div>
-      </div>
-      {length === 'morning' && locations.some(({ timeZone }) => timeZone === null) && (
-        <p class="faint">A location without a time zone gets the time of this browser.</p>
-      )}
+      <HowLong places={locations} length={length} ends="resumes it" onChange={setLength} />
+      <Text
+        id="pause-reason"
+        label="Why, for colleagues"
+        offers={REASONS.map((each) => [each])}
+        maxLength={200}
+        value={reason}
+        onWrite={setReason}
+      />
     </Confirm>
   );
 }

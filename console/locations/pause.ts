@@ -1,52 +1,66 @@
+import { fromLocalTime, toLocalTime } from '../parts/local-time.ts';
 import type { ListedLocation } from '../wire.ts';
 
-/** How long a pause lasts: minutes, `morning`, or empty until somebody resumes it. */
-export const PAUSES = [
-  ['30', 'for 30 minutes'],
-  ['morning', 'until 8:00 in the morning there'],
-  ['', 'until somebody resumes it'],
-] as const;
+type Place = Pick<ListedLocation, 'timeZone'>;
 
-const MORNING_HOUR = 8;
+/** How long something lasts: `for` is minutes, `morning`, `own`, or empty until somebody ends it. */
+export type Length = { for: string; until: string };
 
-/** The body of the request that pauses a location. */
+const MORNING = '08:00';
+const HOUR_MS = 60 * 60_000;
+const zoneOf = ({ timeZone }: Place): string => timeZone ?? new Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+/** The next half hour. An own time begins with the next full hour but one. @param now in milliseconds */
+export function firstLength([place = { timeZone: null }]: readonly Place[], now: number): Length {
+  return { for: '30', until: toLocalTime(Math.ceil(now / HOUR_MS + 1) * HOUR_MS, zoneOf(place)) };
+}
+
+/** Whose clock is meant, in words. */
+export function clockOf(places: readonly Place[]): string {
+  const zones = new Set(places.map(zoneOf));
+  return zones.size === 1 ? String([...zones][0]) : "each location's own time";
+}
+
+/** The lengths to choose from. @param ends such as `resumes it` */
+export function lengthsOf(places: readonly Place[], ends: string): readonly (readonly [value: string, name: string])[] {
+  return [
+    ['30', 'for 30 minutes'],
+    ['60', 'for 1 hour'],
+    ['120', 'for 2 hours'],
+    ['morning', `until ${MORNING} in the morning (${clockOf(places)})`],
+    ['own', `until another time (${clockOf(places)})`],
+    ['', `until somebody ${ends}`],
+  ];
+}
+
+/** The body of the request that pauses a location or makes it busy. An entered time is that minute exactly. */
 export function pauseOf(
-  length: string,
+  length: Length,
   reason: string,
-  { timeZone }: Pick<ListedLocation, 'timeZone'>,
+  place: Place,
   now: number,
 ): { minutes?: number; until?: string; reason?: string } {
+  const zone = zoneOf(place);
   return {
-    ...(length === 'morning' && { until: nextMorning(now, timeZone ?? undefined) }),
-    ...(/^\d+$/.test(length) && { minutes: Number(length) }),
+    ...(length.for === 'morning' && { until: nextMorning(now, zone) }),
+    ...(length.for === 'own' && { until: fromLocalTime(length.until, zone) }),
+    ...(/^\d+$/.test(length.for) && { minutes: Number(length.for) }),
     ...(reason.trim() !== '' && { reason: reason.trim() }),
   };
 }
 
-/** The next eight in the morning in a time zone, or in that of the browser. */
-function nextMorning(now: number, timeZone: string | undefined): string {
-  const today = new Date(wallClock(now, timeZone));
-  const days = today.getUTCHours() < MORNING_HOUR ? 0 : 1;
-  const morning = Date.UTC(today.getUTCFullYear(), today.getUTCMonth(), today.getUTCDate() + days, MORNING_HOUR);
-  const offset = (at: number): number => wallClock(at, timeZone) - at;
-  // The clock may be changed in the night.
-  return new Date(morning - offset(morning - offset(now))).toISOString();
+/** What is wrong with an entered time. */
+export function problemOf({ until }: Length, places: readonly Place[], now: number): string | undefined {
+  if (until === '') return 'Enter a day and a time.';
+  const isPast = places.some((place) => Date.parse(fromLocalTime(until, zoneOf(place))) <= now);
+  return isPast ? 'This time is in the past. Enter a time in the future.' : undefined;
 }
 
-/** The local date and time in a time zone, as if it were in UTC. */
-function wallClock(at: number, timeZone: string | undefined): number {
-  const format = new Intl.DateTimeFormat('en', {
-    timeZone,
-    hourCycle: 'h23',
-    year: 'numeric',
-    month: 'numeric',
-    day: 'numeric',
-    hour: 'numeric',
-    minute: 'numeric',
-  });
-  const parts = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, Number(value)]));
-  const { year = 0, month = 0, day = 0, hour = 0, minute = 0 } = parts as Record<string, number>;
-  return Date.UTC(year, month - 1, day, hour, minute);
+function nextMorning(now: number, zone: string): string {
+  const [today = '', time = ''] = toLocalTime(now, zone).split('T');
+  const day = new Date(today);
+  if (time >= MORNING) day.setUTCDate(day.getUTCDate() + 1);
+  return fromLocalTime(`${day.toISOString().slice(0, 10)}T${MORNING}`, zone);
 }
 
 /** Whether new orders are sent to the POS. */
@@ -58,7 +72,12 @@ export function stateOfOrders({
   return reconnectNeededAt === null ? 'taking orders' : 'access ended';
 }
 
-/** Who paused a location. A pause of its POS always has an end, and no name. */
-export function pausedBy({ pausedBy, pausedUntil }: Pick<ListedLocation, 'pausedBy' | 'pausedUntil'>): string {
-  return pausedBy ?? (pausedUntil === null ? 'an operator' : 'its POS');
+type Paused = Pick<ListedLocation, 'pausedBy' | 'pausedUntil'>;
+
+/** Whether its POS paused a location. Such a pause always has an end, and no name. */
+export const isByPos = ({ pausedBy, pausedUntil }: Paused): boolean => pausedBy === null && pausedUntil !== null;
+
+/** Who paused a location. */
+export function pausedBy(paused: Paused): string {
+  return paused.pausedBy ?? (isByPos(paused) ? 'its POS' : 'an operator');
 }

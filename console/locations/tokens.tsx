@@ -117,7 +117,7 @@ function ConfirmRevocation({
   return (
     <Confirm
       title={`Revoke ${label ?? 'this token'}?`}
-      action="Revoke"
+      action="Revoke the token"
       isDangerous
       onConfirm={revoke}
       onClose={onClose}

@@ -16,14 +16,14 @@ const ACTIONS: Record<Action, { title: string; means: string; does: string }> = 
     means:
       'Each order is tried now. An order whose deadline has passed fails, which is final. An order of a paused location ' +
       'stays on hold.',
-    does: 'Retry them',
+    does: 'Retry',
   },
   cancel: {
     title: 'Cancel these orders?',
     means:
       'Orders that were not sent are withdrawn. For the others, the POS is asked, and may refuse. The members are ' +
       'notified.',
-    does: 'Cancel them',
+    does: 'Cancel',
   },
 };
 
@@ -47,7 +47,7 @@ export function ManyOrders({ orders, chosen, onDone }: { orders: readonly Row[];
       {asked !== undefined && (
         <Confirm
           title={ACTIONS[asked.action].title}
-          action={ACTIONS[asked.action].does}
+          action={`${ACTIONS[asked.action].does} ${many}`}
           isDangerous={asked.action === 'cancel'}
           onConfirm={() => actOnEach(picked, asked.action).then(resultsOf).finally(onDone)}
           onClose={() => {

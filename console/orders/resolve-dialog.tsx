@@ -3,6 +3,7 @@ import { ask } from '../api.ts';
 import { now } from '../parts/clock.ts';
 import { locationName, vendorName } from '../parts/names.ts';
 import { Confirm } from '../parts/confirm.tsx';
+import { Text } from '../parts/form.tsx';
 import { Time } from '../parts/time.tsx';
 import type { Resolve, Resolved, ShownOrder } from '../wire.ts';
 import { nameOf } from './location-of.ts';
@@ -47,18 +48,7 @@ export function ResolveDialog({
         {isThere ? mean.there : mean.notThere}
       </p>
       {isThere && (
-        <div class="case-form">
-          <label htmlFor="orders-pos-id">Its id at the POS, if you know it</label>
-          <input
-            id="orders-pos-id"
-            class="mono"
-            value={posId}
-            autocomplete="off"
-            spellcheck={false}
-            maxLength={255}
-            onInput={(event) => setPosId(event.currentTarget.value)}
-          />
-        </div>
+        <Text id="orders-pos-id" label="Its id at the POS, if you know it" isCode value={posId} onWrite={setPosId} />
       )}
     </Confirm>
   );

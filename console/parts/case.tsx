@@ -3,7 +3,7 @@ import { ask } from '../api.ts';
 import { session } from '../sign-in.ts';
 import { announce } from './announce.ts';
 import './case.css';
-import { Choice } from './choice.tsx';
+import { Choice, Form, Text } from './form.tsx';
 import { Confirm } from './confirm.tsx';
 import { Ago, Time } from './time.tsx';
 import type { Care } from '../wire.ts';
@@ -129,36 +129,23 @@ export function CaseAndNotes({
 
 function NoteForm({ path, reload }: About) {
   const [text, setText] = useState('');
-  const [problem, setProblem] = useState<string>();
-  const add = async (event: Event): Promise<void> => {
-    event.preventDefault();
-    setProblem(undefined);
-    try {
-      await ask('POST', `${path}/notes`, { body: { text: text.trim() } });
-      setText('');
-      announce('The note is added');
-      reload();
-    } catch (error) {
-      setProblem((error as Error).message);
-    }
+  const add = async (): Promise<void> => {
+    await ask('POST', `${path}/notes`, { body: { text: text.trim() } });
+    setText('');
+    announce('The note is added');
+    reload();
   };
   return (
-    <form class="case-form" onSubmit={(event) => void add(event)}>
-      <label htmlFor="case-note">Add a note, without member data</label>
-      <textarea
+    <Form action="Add the note" isReady={text.trim() !== ''} onSubmit={add}>
+      <Text
         id="case-note"
-        rows={2}
+        label="Add a note, without member data"
+        lines={2}
         maxLength={1_000}
         value={text}
-        onInput={({ currentTarget: { value } }) => setText(value)}
+        onWrite={setText}
       />
-      <p class="problem" role="alert">
-        {problem}
-      </p>
-      <button type="submit" disabled={text.trim() === ''}>
-        Add the note
-      </button>
-    </form>
+    </Form>
   );
 }
 
@@ -170,24 +157,16 @@ function HandOver({ path, reload, onClose }: About & { onClose: () => void }) {
     reload();
   };
   return (
-    <Confirm
-      title="Hand over this case"
-      action="Hand over"
-      isReady={to.trim() !== ''}
-      onConfirm={handOver}
-      onClose={onClose}
-    >
-      <div class="case-form">
-        <label htmlFor="case-to">To whom? The name that the audit shows</label>
-        <input
-          id="case-to"
-          value={to}
-          maxLength={100}
-          autocomplete="off"
-          spellcheck={false}
-          onInput={({ currentTarget: { value } }) => setTo(value)}
-        />
-      </div>
+    <Confirm title="Hand over this case" action="Hand over" onConfirm={handOver} onClose={onClose}>
+      <Text
+        id="case-to"
+        label="To whom?"
+        hint="The name that the audit shows."
+        isRequired
+        maxLength={100}
+        value={to}
+        onWrite={setTo}
+      />
     </Confirm>
   );
 }
@@ -206,16 +185,14 @@ function Close({ path, reload, onClose }: About & { onClose: () => void }) {
           ? 'Nobody takes care of it then. The problem stays on the board until it is fixed.'
           : 'A failure, a conflict or a change then leaves the board. A later problem appears again.'}
       </p>
-      <div class="case-form">
-        <label htmlFor="case-close">What was done, without member data (optional)</label>
-        <textarea
-          id="case-close"
-          rows={2}
-          maxLength={1_000}
-          value={note}
-          onInput={({ currentTarget: { value } }) => setNote(value)}
-        />
-      </div>
+      <Text
+        id="case-close"
+        label="What was done, without member data (optional)"
+        lines={2}
+        maxLength={1_000}
+        value={note}
+        onWrite={setNote}
+      />
     </Confirm>
   );
 }

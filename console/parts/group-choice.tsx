@@ -1,4 +1,4 @@
-import { Choice } from './choice.tsx';
+import { Choice } from './form.tsx';
 import { knownLocations } from './names.ts';
 
 /** The choice of a group of locations. It is left out if there are no groups. */

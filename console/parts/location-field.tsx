@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { printable } from '../../src/observe/terminal-text.ts';
+import { Text } from './form.tsx';
 import { pageOf } from './page-of.ts';
 import { findLocation, locationName, names } from './names.ts';
 
@@ -45,32 +46,14 @@ export function LocationField({
     if (found !== undefined && found !== value) onChoose(found);
   };
   return (
-    <div class="field">
-      <label htmlFor={id}>{label}</label>
-      <input
-        id={id}
-        list={`${id}-offers`}
-        value={text}
-        autocomplete="off"
-        spellcheck={false}
-        maxLength={255}
-        aria-invalid={isUnknown}
-        aria-describedby={isUnknown ? `${id}-problem` : undefined}
-        onInput={(event) => setText(event.currentTarget.value)}
-        onChange={choose}
-      />
-      {isUnknown && (
-        <span id={`${id}-problem`} class="problem" role="alert">
-          No location has this name. Choose one of the list.
-        </span>
-      )}
-      <datalist id={`${id}-offers`}>
-        {[...names.value].map(([locationId, name]) => (
-          <option key={locationId} value={name}>
-            {name === locationId ? undefined : locationId}
-          </option>
-        ))}
-      </datalist>
-    </div>
+    <Text
+      id={id}
+      label={label}
+      value={text}
+      problem={isUnknown ? 'No location has this name. Choose one of the list.' : undefined}
+      offers={[...names.value].map(([each, name]) => (name === each ? [each] : [name, each]))}
+      onWrite={setText}
+      onDone={choose}
+    />
   );
 }

@@ -1,4 +1,4 @@
-import { Choice } from './choice.tsx';
+import { Choice } from './form.tsx';
 import { GroupChoice } from './group-choice.tsx';
 import { LocationField } from './location-field.tsx';
 import { vendorOptions } from './names.ts';

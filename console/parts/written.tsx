@@ -1,60 +1,35 @@
 import { useEffect, useState } from 'preact/hooks';
+import { Text, type FieldProps } from './form.tsx';
 import { fromLocalTime, toLocalTime } from './local-time.ts';
 
-/** A text input of a filter. The text takes effect on blur or Enter. */
+/** A text of a filter. It takes effect when the input is left, or with Enter. @param about.offers suggestions */
 export function Written({
-  id,
-  label,
   value,
-  isCode = false,
   onWrite,
-}: {
-  id: string;
-  label: string;
+  offers = [],
+  ...about
+}: FieldProps & {
   value: string;
+  offers?: readonly string[];
   isCode?: boolean;
+  type?: 'datetime-local';
   onWrite: (text: string) => void;
 }) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
   return (
-    <div class="field">
-      <label htmlFor={id}>{label}</label>
-      <input
-        id={id}
-        class={isCode ? 'mono' : undefined}
-        value={text}
-        autocomplete="off"
-        spellcheck={false}
-        maxLength={255}
-        onInput={(event) => setText(event.currentTarget.value)}
-        onChange={(event) => onWrite(event.currentTarget.value.trim())}
-      />
-    </div>
+    <Text
+      {...about}
+      value={text}
+      offers={offers.map((each) => [each])}
+      onWrite={setText}
+      onDone={(text) => onWrite(text.trim())}
+    />
   );
 }
 
-/** A time input in the reader's time zone. @param value an instant, or empty */
-export function When({
-  id,
-  label,
-  value,
-  onSay,
-}: {
-  id: string;
-  label: string;
-  value: string;
-  onSay: (instant: string) => void;
-}) {
-  return (
-    <div class="field">
-      <label htmlFor={id}>{label}</label>
-      <input
-        id={id}
-        type="datetime-local"
-        value={toLocalTime(value)}
-        onChange={(event) => onSay(fromLocalTime(event.currentTarget.value))}
-      />
-    </div>
-  );
+/** A time of a filter, in the reader's time zone. @param value an instant, or empty */
+export function When({ value, onSay, ...about }: FieldProps & { value: string; onSay: (instant: string) => void }) {
+  const say = (local: string): void => onSay(fromLocalTime(local));
+  return <Written {...about} type="datetime-local" value={toLocalTime(value)} onWrite={say} />;
 }

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { ask } from '../api.ts';
 import { announce } from '../parts/announce.ts';
-import { Choice } from '../parts/choice.tsx';
+import { Choice, Text } from '../parts/form.tsx';
 import { Confirm } from '../parts/confirm.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { Ago } from '../parts/time.tsx';
@@ -59,7 +59,7 @@ export function GivenRoles() {
       {taken !== undefined && (
         <Confirm
           title={`Take these roles from ${whose(taken)}?`}
-          action="Take them"
+          action="Take the roles"
           isDangerous
           onConfirm={async () => {
             await ask('POST', `/operators/grants/${taken.grantId}/remove`);
@@ -86,37 +86,25 @@ function GiveDialog({ onDone, onClose }: { onDone: () => void; onClose: () => vo
     onDone();
   };
   return (
-    <Confirm
-      title="Give roles"
-      action="Give them"
-      isReady={name.trim() !== '' && right !== undefined}
-      onConfirm={give}
-      onClose={onClose}
-    >
-      <div class="people-form">
-        <Choice
-          id="people-to"
-          label="To"
-          value={to}
-          options={[
-            ['email', 'a person, by address'],
-            ['group', 'all members of a group'],
-          ]}
-          onChoose={(to) => setTo(to === 'group' ? 'group' : 'email')}
-        />
-        <div class="field">
-          <label htmlFor="people-name">{to === 'email' ? 'Address' : 'Group, as named by the issuer'}</label>
-          <input
-            id="people-name"
-            value={name}
-            autocomplete="off"
-            spellcheck={false}
-            maxLength={255}
-            onInput={(event) => setName(event.currentTarget.value)}
-          />
-        </div>
-        <RightFields draft={draft} onChange={setDraft} />
-      </div>
+    <Confirm title="Give roles" action="Give the roles" onConfirm={give} onClose={onClose}>
+      <Choice
+        id="people-to"
+        label="To"
+        value={to}
+        options={[
+          ['email', 'a person, by address'],
+          ['group', 'all members of a group'],
+        ]}
+        onChoose={(to) => setTo(to === 'group' ? 'group' : 'email')}
+      />
+      <Text
+        id="people-name"
+        label={to === 'email' ? 'Address' : 'Group, as named by the issuer'}
+        isRequired
+        value={name}
+        onWrite={setName}
+      />
+      <RightFields draft={draft} onChange={setDraft} />
     </Confirm>
   );
 }

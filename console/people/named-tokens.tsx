@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { ask } from '../api.ts';
 import { announce } from '../parts/announce.ts';
 import { Badge } from '../parts/badge.tsx';
-import { Choice } from '../parts/choice.tsx';
+import { Choice, Text } from '../parts/form.tsx';
 import { now } from '../parts/clock.ts';
 import { Confirm } from '../parts/confirm.tsx';
 import { Copyable } from '../parts/copyable.tsx';
@@ -71,7 +71,7 @@ export function NamedTokens() {
       {revoked !== undefined && (
         <Confirm
           title={`Revoke ${revoked.name}?`}
-          action="Revoke"
+          action="Revoke the token"
           isDangerous
           onConfirm={async () => {
             await ask('POST', `/operators/tokens/${revoked.tokenId}/revoke`);
@@ -110,40 +110,29 @@ function IssueDialog({ onDone, onClose }: { onDone: () => void; onClose: () => v
     );
   };
   return (
-    <Confirm
-      title="Make a named token"
-      action="Make it"
-      isReady={name.trim() !== '' && right !== undefined}
-      onConfirm={issue}
-      onClose={onClose}
-    >
+    <Confirm title="Make a named token" action="Make the token" onConfirm={issue} onClose={onClose}>
       <p>The token is shown once, after you make it.</p>
-      <div class="people-form">
-        <div class="field">
-          <label htmlFor="people-name">Name, shown in the audit</label>
-          <input
-            id="people-name"
-            value={name}
-            autocomplete="off"
-            spellcheck={false}
-            maxLength={100}
-            onInput={(event) => setName(event.currentTarget.value)}
-          />
-        </div>
-        <RightFields draft={draft} onChange={setDraft} />
-        <Choice
-          id="people-expires"
-          label="Expires"
-          value={days}
-          options={[
-            ['30', 'after 30 days'],
-            ['90', 'after 90 days'],
-            ['365', 'after a year'],
-            ['', 'never'],
-          ]}
-          onChoose={setDays}
-        />
-      </div>
+      <Text
+        id="people-name"
+        label="Name, shown in the audit"
+        isRequired
+        maxLength={100}
+        value={name}
+        onWrite={setName}
+      />
+      <RightFields draft={draft} onChange={setDraft} />
+      <Choice
+        id="people-expires"
+        label="Expires"
+        value={days}
+        options={[
+          ['30', 'after 30 days'],
+          ['90', 'after 90 days'],
+          ['365', 'after a year'],
+          ['', 'never'],
+        ]}
+        onChoose={setDays}
+      />
     </Confirm>
   );
 }

@@ -51,6 +51,7 @@ export function PeoplePage() {
         <Confirm
           title="Sign you out everywhere?"
           action="Sign me out everywhere"
+          isDangerous
           onConfirm={everywhere}
           onClose={() => setChosen(false)}
         >

@@ -1,7 +1,7 @@
 import { scopeOf } from '../may.ts';
-import { Choice } from '../parts/choice.tsx';
+import { Choice, FieldGroup, Text, Tick } from '../parts/form.tsx';
 import type { Role } from '../wire.ts';
-import type { Draft } from './right-of.ts';
+import { rightOf, type Draft } from './right-of.ts';
 
 const ROLES: readonly (readonly [role: Role, means: string])[] = [
   ['operator', 'retry, resolve, cancel, replay, pause, test'],
@@ -15,27 +15,30 @@ export function RightFields({ draft, onChange }: { draft: Draft; onChange: (draf
   const own = scopeOf('admin');
   return (
     <>
-      <fieldset class="people-roles">
-        <legend>Roles. Each includes viewer, which reads everything except member data</legend>
+      <FieldGroup
+        id="people-roles-of"
+        label="Roles"
+        hint="Each includes viewer, which reads everything except member data."
+      >
         {ROLES.map(([role, means]) => (
-          <label key={role}>
-            <input
-              type="checkbox"
-              checked={draft.roles.includes(role)}
-              onChange={({ currentTarget }) =>
-                onChange({
-                  ...draft,
-                  roles: [...draft.roles.filter((each) => each !== role), ...(currentTarget.checked ? [role] : [])],
-                })
-              }
-            />{' '}
+          <Tick
+            key={role}
+            isOn={draft.roles.includes(role)}
+            onTick={(isOn) =>
+              onChange({
+                ...draft,
+                roles: [...draft.roles.filter((each) => each !== role), ...(isOn ? [role] : [])],
+              })
+            }
+          >
             {role}: {means}
-          </label>
+          </Tick>
         ))}
-      </fieldset>
+      </FieldGroup>
       <Choice
         id="people-where"
         label="Where"
+        isRequired
         value={draft.where}
         options={[
           ['', 'Choose …'],
@@ -46,30 +49,27 @@ export function RightFields({ draft, onChange }: { draft: Draft; onChange: (draf
       />
       {draft.where === 'some' && (
         <>
-          <div class="field">
-            <label htmlFor="people-locations">Location ids, one per line</label>
-            <textarea
-              id="people-locations"
-              class="mono"
-              rows={3}
-              spellcheck={false}
-              placeholder={own?.locations.join('\n')}
-              value={draft.ids}
-              onInput={(event) => onChange({ ...draft, ids: event.currentTarget.value })}
-            />
-          </div>
-          <div class="field">
-            <label htmlFor="people-groups">Groups of locations, one per line; also future locations</label>
-            <textarea
-              id="people-groups"
-              class="mono"
-              rows={2}
-              spellcheck={false}
-              placeholder={own?.groups.join('\n')}
-              value={draft.groups}
-              onInput={(event) => onChange({ ...draft, groups: event.currentTarget.value })}
-            />
-          </div>
+          <Text
+            id="people-locations"
+            label="Location ids, one per line"
+            isCode
+            lines={3}
+            maxLength={100_000}
+            placeholder={own?.locations.join('\n')}
+            problem={rightOf(draft) === undefined ? 'Name a location or a group.' : undefined}
+            value={draft.ids}
+            onWrite={(ids) => onChange({ ...draft, ids })}
+          />
+          <Text
+            id="people-groups"
+            label="Groups of locations, one per line; also future locations"
+            isCode
+            lines={2}
+            maxLength={100_000}
+            placeholder={own?.groups.join('\n')}
+            value={draft.groups}
+            onWrite={(groups) => onChange({ ...draft, groups })}
+          />
         </>
       )}
     </>

@@ -86,7 +86,7 @@ function Sessions({
           {chosen !== undefined && (
             <Confirm
               title={`End the session of ${chosen.name}?`}
-              action="End it"
+              action="End the session"
               isDangerous
               onConfirm={async () => {
                 await end(chosen);

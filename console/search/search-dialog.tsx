@@ -3,6 +3,7 @@ import { ask, query } from '../api.ts';
 import { may } from '../may.ts';
 import { Badge } from '../parts/badge.tsx';
 import { closeDialog, Dialog } from '../parts/dialog.tsx';
+import { Text, Tick } from '../parts/form.tsx';
 import { LocationName } from '../parts/location-field.tsx';
 import { locationName } from '../parts/names.ts';
 import { OrderName } from '../parts/order-name.tsx';
@@ -58,34 +59,22 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title="Search" class="search" onClose={onClose} onKeyDown={onKeyDown}>
       {may('member-data', { anywhere: true }) && (
-        <p>
-          <input
-            id={`${id}-member`}
-            type="checkbox"
-            checked={ofMember}
-            onChange={(event) => choose(event.currentTarget.checked)}
-          />{' '}
-          <label htmlFor={`${id}-member`}>
-            Orders of a member: the exact name, number or address. The search is logged.
-          </label>
-        </p>
+        <Tick isOn={ofMember} onTick={choose}>
+          Orders of a member: the exact name, number or address. The search is logged.
+        </Tick>
       )}
       <form onSubmit={submit}>
-        <label htmlFor={`${id}-text`}>
-          {ofMember
-            ? 'Name, telephone number, email or id of a member, then Enter'
-            : 'Code, order id, POS id, location or webhook id'}
-        </label>
-        <input
-          ref={field}
+        <Text
           id={`${id}-text`}
+          label={
+            ofMember
+              ? 'Name, telephone number, email or id of a member, then Enter'
+              : 'Code, order id, POS id, location or webhook id'
+          }
+          inputRef={field}
           type="search"
           value={text}
-          maxLength={255}
-          autocomplete="off"
-          spellcheck={false}
-          aria-controls={`${id}-results`}
-          onInput={(event) => setText(event.currentTarget.value)}
+          onWrite={setText}
         />
       </form>
       {/* eslint-disable-next-line jsx-a11y/no-static-element-interactions, jsx-a11y/click-events-have-key-events */}

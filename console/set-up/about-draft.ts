@@ -57,8 +57,13 @@ export const NO_CONTACT: ContactDraft = {
   about: ALL_REASONS,
 };
 
-/** The ids of its inputs: the fields of the request. */
-export const ABOUT_IDS = Object.keys(NO_ABOUT) as readonly (keyof AboutDraft)[];
+const CONTACT_FIELDS = ['', '.name', '.email', '.phone', '.via', '.afterMinutes', '.quiet.from', '.quiet.to', '.about'];
+
+/** The ids of its inputs: the paths in the request. */
+export const aboutIds = ({ contacts }: AboutDraft): string[] => [
+  ...Object.keys(NO_ABOUT),
+  ...contacts.flatMap((_, nth) => CONTACT_FIELDS.map((field) => `contacts.${nth}${field}`)),
+];
 
 export type About = Pick<ShownLocation, keyof AboutDraft>;
 
@@ -88,9 +93,12 @@ export function readAbout({ name, country, timeZone, address, backOfficeUrl, gro
     address: address.trim() || null,
     backOfficeUrl: backOfficeUrl.trim() || null,
     groups: linesOf(groups).toSorted(),
-    contacts: contacts.map(readContact).filter((contact) => Object.keys(contact).length > 0),
+    contacts: contacts.filter(isFilled).map(readContact),
   };
 }
+
+/** An empty contact is left out. */
+export const isFilled = (contact: ContactDraft): boolean => Object.keys(readContact(contact)).length > 0;
 
 function readContact({ about, via, afterMinutes, language, quietFrom, quietTo, ...reach }: ContactDraft): object {
   const given = Object.entries(reach).flatMap(([field, text]) => (text.trim() === '' ? [] : [[field, text.trim()]]));

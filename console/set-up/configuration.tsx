@@ -7,21 +7,22 @@ import { Badge } from '../parts/badge.tsx';
 import { ContactLine } from '../locations/contact-line.tsx';
 import { knownGroups } from '../parts/group-choice.tsx';
 import { Confirm } from '../parts/confirm.tsx';
+import { Choice, Form } from '../parts/form.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { locationName, readNames, vendorName } from '../parts/names.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { WithRole } from '../parts/with-role.tsx';
 import type { ChangedLocation, ListedOrders, ShownLocation, ShownProvider } from '../wire.ts';
-import { ABOUT_IDS } from './about-draft.ts';
+import { aboutIds } from './about-draft.ts';
 import { AboutFields } from './about-fields.tsx';
 import { Changes, Warnings } from './changes.tsx';
-import { problemsOf, withoutChanged, type FieldProblems } from './field-problems.ts';
-import { FormField } from './form-field.tsx';
+import { withoutChanged } from './field-problems.ts';
 import { labelOf } from './label-of.ts';
 import { editOf, moveEdit, patchOf, type Edit } from './location-edit.ts';
 import './set-up.css';
 import { draftOf, fieldsOf, idsOf, type Field, type Schema } from './settings-fields.ts';
 import { SettingsForm } from './settings-form.tsx';
+import { useProblems } from './use-problems.ts';
 
 /** What operators have set for a location, and the form that changes it. */
 export function Configuration({ location, onDone }: { location: ShownLocation; onDone: () => void }) {
@@ -255,59 +256,61 @@ function LoadedForm({ groups, ...editing }: Editing & { groups: readonly string[
   const { providers, only, onClose } = editing;
   const { base, edit, problems, isSamePos, ...now } = useEditing(editing);
   const { setEdit, setProblems } = now;
-  const form = useRef<HTMLFormElement>(null);
+  const form = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (only === undefined) form.current?.querySelector<HTMLElement>('input')?.focus();
   }, []);
-  useEffect(() => form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus(), [now.tries]);
   return (
-    <form ref={form} class="set-up" noValidate onSubmit={(event) => void now.preview(event)}>
-      {only === undefined && (
-        <>
-          <AboutFields
-            draft={edit.about}
-            problems={problems}
-            groups={groups}
-            onChange={(about) => {
-              setProblems(withoutChanged(problems, edit.about, about));
-              setEdit({ ...edit, about });
-            }}
-          />
-          <ChoosePos edit={edit} base={base} providers={providers} onChange={setEdit} />
-        </>
-      )}
-      <SettingsForm
-        key={`${edit.integration} ${base.etag}`}
-        fields={only ?? now.fields}
-        draft={edit.settings}
-        problems={problems}
-        fingerprints={isSamePos ? fingerprintsOf(base) : {}}
-        onChange={(settings) => {
-          setProblems(withoutChanged(problems, edit.settings, settings, 'settings.'));
-          setEdit({ ...edit, settings });
-        }}
-      />
-      <div role="alert">
-        {now.isOld && (
-          <div class="problem set-up-old">
-            <p>Somebody changed this location meanwhile. Nothing of yours was saved. Reload it: your inputs stay.</p>
-            <button type="button" onClick={() => void now.reload()}>
-              Reload
+    <div ref={form} class="set-up">
+      <Form
+        action={only === undefined ? 'Preview and save …' : 'Save'}
+        back={
+          only === undefined && (
+            <button type="button" onClick={onClose}>
+              Cancel
             </button>
-          </div>
-        )}
-        <p class="problem">{now.message}</p>
-      </div>
-      <div class="buttons set-up-buttons">
+          )
+        }
+        onLeave={now.judge}
+        onSubmit={now.preview}
+      >
         {only === undefined && (
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
+          <>
+            <AboutFields
+              draft={edit.about}
+              problems={problems}
+              groups={groups}
+              onChange={(about) => {
+                setProblems(withoutChanged(problems, edit.about, about));
+                setEdit({ ...edit, about });
+              }}
+            />
+            <ChoosePos edit={edit} base={base} providers={providers} onChange={setEdit} />
+          </>
         )}
-        <button type="submit" class="primary" aria-disabled={now.isBusy}>
-          {now.isBusy ? 'One moment …' : only === undefined ? 'Preview and save …' : 'Save'}
-        </button>
-      </div>
+        <SettingsForm
+          key={`${edit.integration} ${base.etag}`}
+          fields={only ?? now.fields}
+          draft={edit.settings}
+          problems={problems}
+          fingerprints={isSamePos ? fingerprintsOf(base) : {}}
+          onChange={(settings) => {
+            setProblems(withoutChanged(problems, edit.settings, settings, 'settings.'));
+            setEdit({ ...edit, settings });
+          }}
+        />
+        <div role="alert">
+          {now.isOld && (
+            <div class="problem set-up-old">
+              <p>Somebody changed this location meanwhile. Nothing of yours was saved. Reload it: your inputs stay.</p>
+              <button type="button" onClick={() => void now.reload()}>
+                Reload
+              </button>
+            </div>
+          )}
+          <p class="problem">{now.message}</p>
+        </div>
+      </Form>
       {now.would !== undefined && (
         <Confirm title="Save these changes?" action="Save" onConfirm={now.save} onClose={() => now.setWould(undefined)}>
           <Changes changes={now.would.changes} />
@@ -315,7 +318,7 @@ function LoadedForm({ groups, ...editing }: Editing & { groups: readonly string[
           {!isSamePos && now.would.validTokens === 0 && <p>The location has no valid token. Make one afterwards.</p>}
         </Confirm>
       )}
-    </form>
+    </div>
   );
 }
 
@@ -332,7 +335,7 @@ function ChoosePos({
   onChange: (edit: Edit) => void;
 }) {
   return (
-    <FormField
+    <Choice
       id="edit-integration"
       label="POS"
       hint={
@@ -342,30 +345,21 @@ function ChoosePos({
           </>
         )
       }
-    >
-      {(attributes) => (
-        <select
-          {...attributes}
-          value={edit.integration}
-          onChange={({ currentTarget: { value: integration } }) =>
-            onChange({
-              ...edit,
-              integration,
-              settings:
-                integration === base.integration
-                  ? editOf(base, fieldsFor(providers, base)).settings
-                  : draftOf(fieldsFor(providers, { integration, settings: {} }), {}),
-            })
-          }
-        >
-          {providers.map(({ integration, settings }) => (
-            <option key={integration} value={integration}>
-              {(settings as Schema).title ?? integration}
-            </option>
-          ))}
-        </select>
+      value={edit.integration}
+      options={providers.map(
+        ({ integration, settings }) => [integration, (settings as Schema).title ?? integration] as const,
       )}
-    </FormField>
+      onChoose={(integration) =>
+        onChange({
+          ...edit,
+          integration,
+          settings:
+            integration === base.integration
+              ? editOf(base, fieldsFor(providers, base)).settings
+              : draftOf(fieldsFor(providers, { integration, settings: {} }), {}),
+        })
+      }
+    />
   );
 }
 
@@ -374,55 +368,40 @@ function useEditing({ location, providers, only, onDone, onSaved, onClose }: Edi
   // The page loads the location again and again, but the form stays with the version that it was opened for.
   const [base, setBase] = useState(location);
   const [edit, setEdit] = useState<Edit>(() => editOf(location, fieldsFor(providers, location)));
-  const [problems, setProblems] = useState<FieldProblems>({});
   const [message, setMessage] = useState<string>();
   const [isOld, setOld] = useState(false);
   const [would, setWould] = useState<ChangedLocation>();
-  const [isBusy, setBusy] = useState(false);
   const isSamePos = edit.integration === base.integration;
   const fields = fieldsFor(providers, isSamePos ? base : { integration: edit.integration, settings: {} });
   const path = `/locations/${encodeURIComponent(base.locationId)}`;
-  const [tries, setTries] = useState(0);
+  const { patch, problems: wrong } = patchOf(edit, base, fields);
+  const isChanged = Object.keys(patch).length > 0;
+  /** What the last dry run said. */
+  const tried = useRef<ChangedLocation>(undefined);
 
   const send = async (dryRun: boolean): Promise<ChangedLocation> =>
     ask<ChangedLocation>('PATCH', path + query({ dryRun: dryRun || undefined }), {
-      body: patchOf(edit, base, fields).patch,
+      body: patch,
       headers: { 'if-match': base.etag },
     });
 
-  const preview = async (event: Event): Promise<void> => {
-    event.preventDefault();
-    if (isBusy) return;
-    const { patch, problems: wrong } = patchOf(edit, base, fields);
-    setProblems(wrong);
-    setTries(tries + 1);
-    setMessage(Object.keys(wrong).length > 0 ? 'Correct the marked fields.' : undefined);
-    if (Object.keys(wrong).length > 0) return;
-    if (Object.keys(patch).length === 0) {
-      setMessage('Nothing has changed.');
-      return;
-    }
-    setBusy(true);
-    try {
-      const isRemoved = Object.values(patch.settings ?? {}).includes(null);
-      if (only === undefined || isRemoved) setWould(await send(true));
-      else await save();
-    } catch (error) {
-      explain(error as Error);
-    }
-    setBusy(false);
-  };
+  const { problems, setProblems, check, judge } = useProblems(edit, {
+    wrong,
+    ids: only === undefined ? [...aboutIds(edit.about), ...idsOf(fields)] : idsOf(only),
+    send: async () => isChanged && (tried.current = await send(true)),
+  });
 
-  const explain = (error: Error): void => {
-    if (error instanceof Refused && error.status === 412) {
-      setOld(true);
-      return;
+  const preview = async (): Promise<unknown> => {
+    setMessage(undefined);
+    try {
+      if (Object.keys(await check()).length > 0) return false;
+      if (!isChanged) throw new Error('Nothing has changed.');
+      if (only === undefined || Object.values(patch['settings'] ?? {}).includes(null)) return setWould(tried.current);
+      return await save();
+    } catch (error) {
+      if (!(error instanceof Refused) || error.status !== 412) throw error;
+      return setOld(true);
     }
-    const issues = error instanceof Refused ? error.issues : [];
-    const { byField, others } = problemsOf(issues, only === undefined ? [...ABOUT_IDS, ...idsOf(fields)] : idsOf(only));
-    setProblems(byField);
-    setTries((before) => before + 1);
-    setMessage(issues.length === 0 ? error.message : others.join(' ') || 'Correct the marked fields.');
   };
 
   const save = async (): Promise<void> => {
@@ -467,10 +446,9 @@ function useEditing({ location, providers, only, onDone, onSaved, onClose }: Edi
     isOld,
     would,
     setWould,
-    isBusy,
-    tries,
     fields,
     isSamePos,
+    judge,
     preview,
     save,
     reload,
@@ -516,7 +494,7 @@ function Remove({ location, onClose }: { location: ShownLocation; onClose: () =>
   return (
     <Confirm
       title={`Remove ${name}?`}
-      action="Remove"
+      action="Remove the location"
       isDangerous
       isReady={tried.value !== undefined}
       onConfirm={remove}

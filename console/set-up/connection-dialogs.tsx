@@ -3,7 +3,7 @@ import { useRef, useState } from 'preact/hooks';
 import { ask } from '../api.ts';
 import { announce } from '../parts/announce.ts';
 import { Badge } from '../parts/badge.tsx';
-import { Choice } from '../parts/choice.tsx';
+import { Choice, Text } from '../parts/form.tsx';
 import { now } from '../parts/clock.ts';
 import { Confirm } from '../parts/confirm.tsx';
 import { CopyButton, Copyable } from '../parts/copyable.tsx';
@@ -91,36 +91,31 @@ export function TokenDialog({ location, onDone, onClose }: About) {
     );
   };
   return (
-    <Confirm title="Make a token" action="Make it" onConfirm={make} onClose={onClose}>
+    <Confirm title="Make a token" action="Make the token" onConfirm={make} onClose={onClose}>
       <p>
         The POS sends its webhooks to an address with this token. It is shown once, after you make it. Earlier tokens
         stay valid until you revoke them.
       </p>
-      <div class="filters">
-        <div class="field">
-          <label htmlFor="token-label">What it is for</label>
-          <input
-            id="token-label"
-            placeholder="till, 2027"
-            value={label}
-            maxLength={200}
-            autocomplete="off"
-            onInput={(event) => setLabel(event.currentTarget.value)}
-          />
-        </div>
-        <Choice
-          id="token-expires"
-          label="Expires"
-          value={days}
-          options={[
-            ['', 'never'],
-            ['30', 'after 30 days'],
-            ['90', 'after 90 days'],
-            ['365', 'after a year'],
-          ]}
-          onChoose={setDays}
-        />
-      </div>
+      <Text
+        id="token-label"
+        label="What it is for"
+        placeholder="till, 2027"
+        maxLength={200}
+        value={label}
+        onWrite={setLabel}
+      />
+      <Choice
+        id="token-expires"
+        label="Expires"
+        value={days}
+        options={[
+          ['', 'never'],
+          ['30', 'after 30 days'],
+          ['90', 'after 90 days'],
+          ['365', 'after a year'],
+        ]}
+        onChoose={setDays}
+      />
     </Confirm>
   );
 }
@@ -146,7 +141,7 @@ export function LinkDialog({ location, onDone, onClose }: About) {
     );
   };
   return (
-    <Confirm title="Make a connect link?" action="Make it" onConfirm={make} onClose={onClose}>
+    <Confirm title="Make a connect link?" action="Make the link" onConfirm={make} onClose={onClose}>
       <p>
         With the link, the owner of the restaurant signs in at {pos} and agrees that we connect. You get none of their
         passwords. Whoever has the link can use it, so send it only to the owner.
@@ -171,53 +166,38 @@ export function TestOrderDialog({ location, onDone, onClose }: About) {
     return <Result placed={placed} pos={pos} />;
   };
   return (
-    <Confirm
-      title="Place a test order?"
-      action="Place it"
-      isReady={units !== undefined && currency.length === 3}
-      onConfirm={place}
-      onClose={onClose}
-    >
+    <Confirm title="Place a test order?" action="Place the test order" onConfirm={place} onClose={onClose}>
       <p>
         <b>The kitchen gets a real ticket</b>, for pickup, named “TEST, do not cook”. Tell the restaurant first. Then
         remove the ticket at the POS.
       </p>
-      <div class="filters">
-        <div class="field">
-          <label htmlFor="test-item">Item, by its id on the platform</label>
-          <input
-            id="test-item"
-            class="mono"
-            placeholder="test-item"
-            value={itemId}
-            maxLength={255}
-            autocomplete="off"
-            spellcheck={false}
-            onInput={(event) => setItemId(event.currentTarget.value)}
-          />
-        </div>
-        <div class="field">
-          <label htmlFor="test-price">Price</label>
-          <input
-            id="test-price"
-            inputMode="decimal"
-            size={6}
-            value={price}
-            onInput={(event) => setPrice(event.currentTarget.value)}
-          />
-        </div>
-        <div class="field">
-          <label htmlFor="test-currency">Currency</label>
-          <input
-            id="test-currency"
-            size={4}
-            maxLength={3}
-            value={currency}
-            onInput={(event) => setCurrency(event.currentTarget.value.toUpperCase())}
-          />
-        </div>
+      <Text
+        id="test-item"
+        label="Item, by its id on the platform"
+        hint="Most POS systems refuse an item that is not on their menu. Enter the id of one that is."
+        isCode
+        placeholder="test-item"
+        value={itemId}
+        onWrite={setItemId}
+      />
+      <div class="field-row">
+        <Text
+          id="test-price"
+          label="Price"
+          inputMode="decimal"
+          problem={units === undefined ? 'Enter an amount such as 12.50.' : undefined}
+          value={price}
+          onWrite={setPrice}
+        />
+        <Text
+          id="test-currency"
+          label="Currency"
+          maxLength={3}
+          problem={currency.length === 3 ? undefined : 'Enter its three letters, such as EUR.'}
+          value={currency}
+          onWrite={(text) => setCurrency(text.toUpperCase())}
+        />
       </div>
-      <p class="faint">Most POS systems refuse an item that is not on their menu. Enter the id of one that is.</p>
     </Confirm>
   );
 }

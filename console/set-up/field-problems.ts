@@ -1,4 +1,5 @@
 import { issueInWords } from '../../src/core/domain/issue-in-words.ts';
+import { Refused } from '../call.ts';
 import { pathInWords } from '../parts/path-in-words.ts';
 import type { ShapeIssue } from '../wire.ts';
 import { labelOf } from './label-of.ts';
@@ -25,7 +26,8 @@ export function problemsOf(
     const rest = path.slice((id?.length ?? -1) + 1);
     const name = id?.split('.').at(-1) ?? '';
     const inList = /^\d/.test(rest) ? pathInWords(`${name}.${rest}`) : '';
-    const subject = inList.charAt(0).toUpperCase() + inList.slice(1) || rest || labelOf(name);
+    const words = inList || (/^\d+$/.test(name) ? pathInWords(id ?? '') : '');
+    const subject = words.charAt(0).toUpperCase() + words.slice(1) || rest || labelOf(name);
     const named = { ...issue, path: id === undefined ? path : subject };
     // An empty input is left out of the request, and then the kind that is required says nothing to people.
     const sentence = issue.received === 'missing' ? `${named.path} is missing.` : `${issueInWords(named)}.`;
@@ -33,6 +35,14 @@ export function problemsOf(
     else byField[id] = [byField[id], sentence].filter(Boolean).join(' ');
   }
   return { byField, others };
+}
+
+/** What the service refused, by input. @throws the error, if it is about no input */
+export function refusedFields(error: unknown, ids: readonly string[]): FieldProblems {
+  const issues = error instanceof Refused ? error.issues : [];
+  const { byField, others } = problemsOf(issues, ids);
+  if (Object.keys(byField).length > 0) return byField;
+  throw issues.length === 0 ? error : new Error(others.join(' '));
 }
 
 /** The problems that are left after some inputs were changed. */
@@ -44,7 +54,8 @@ export function withoutChanged<Draft extends object>(
 ): FieldProblems {
   return Object.fromEntries(
     Object.entries(problems).filter(([id]) => {
-      const name = id.slice(prefix.length) as keyof Draft;
+      const path = id.slice(prefix.length);
+      const name = (Object.hasOwn(after, path) ? path : path.split('.')[0]) as keyof Draft;
       return !id.startsWith(prefix) || before[name] === after[name];
     }),
   );

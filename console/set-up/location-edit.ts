@@ -49,7 +49,7 @@ export function patchOf(
       ...(!isSamePos && { integration: edit.integration }),
       ...((!isSamePos || Object.keys(patched).length > 0) && { settings: patched }),
     },
-    problems: Object.fromEntries(Object.entries(problems).map(([id, problem]) => [`settings.${id}`, problem])),
+    problems,
   };
 }
 

@@ -1,8 +1,9 @@
 import { useLocation } from 'preact-iso';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { Refused, ask } from '../api.ts';
+import { ask } from '../api.ts';
 import { may, scopeOf } from '../may.ts';
 import { announce } from '../parts/announce.ts';
+import { FieldGroup, Form, Text, Tick } from '../parts/form.tsx';
 import { knownGroups } from '../parts/group-choice.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { knownLocations, readNames } from '../parts/names.ts';
@@ -12,17 +13,17 @@ import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { findSession } from '../sign-in.ts';
 import type { ChangedLocation, ShownProvider } from '../wire.ts';
-import { ABOUT_IDS, readAbout } from './about-draft.ts';
+import { aboutIds, readAbout } from './about-draft.ts';
 import { AboutFields } from './about-fields.tsx';
 import { Changes, Warnings } from './changes.tsx';
-import { problemsOf, withoutChanged, type FieldProblems } from './field-problems.ts';
-import { FormField } from './form-field.tsx';
+import { withoutChanged, type FieldProblems } from './field-problems.ts';
 import { forgetNewLocation, newLocation, type NewLocation } from './new-location.ts';
 import './set-up.css';
 import { draftOf, fieldsOf, idsOf, readDraft } from './settings-fields.ts';
-import type { Field, Schema, SettingsDraft } from './settings-fields.ts';
+import type { Schema } from './settings-fields.ts';
 import { SettingsForm } from './settings-form.tsx';
 import { Steps } from './steps.tsx';
+import { useProblems } from './use-problems.ts';
 
 /** Adds a location: its POS, its settings, and a preview before it is stored. Its page then connects it. */
 export function NewLocationPage() {
@@ -45,202 +46,112 @@ function Wizard({ providers }: { providers: readonly ShownProvider[] }) {
   const draft = newLocation.value;
   const { route } = useLocation();
   const [{ step }, go] = useFilters('step');
-  const [problems, setProblems] = useState<FieldProblems>({});
-  const [message, setMessage] = useState<string>();
-  const [isBusy, setBusy] = useState(false);
+  const [isSentBack, setSentBack] = useState(false);
   const [would, setWould] = useState<Would>();
   const provider = providers.find(({ integration }) => integration === draft.integration);
   const fields = provider === undefined ? [] : fieldsOf(provider.settings);
   const settings = draft.settings[draft.integration] ?? draftOf(fields, {});
   const isFilled = provider !== undefined && draft.locationId !== '';
   const now = stepOf(step, isFilled, would?.of === draft);
-  const { form, heading, markRefused } = useFocus(now);
+  const heading = useRef<HTMLHeadingElement>(null);
+  const shown = useRef(now);
+  useEffect(() => {
+    if (shown.current !== now && !isSentBack) heading.current?.focus();
+    shown.current = now;
+  }, [now]);
+
+  const read = readDraft(fields, settings);
+  const send = (dryRun: '' | '?dryRun=true', headers?: Record<string, string>): Promise<ChangedLocation> =>
+    ask<ChangedLocation>('PUT', `/locations/${encodeURIComponent(draft.locationId)}${dryRun}`, {
+      body: { integration: draft.integration, settings: read.settings, ...readAbout(draft.about) },
+      ...(headers && { headers }),
+    });
+  const { problems, setProblems, check, judge } = useProblems(draft, {
+    wrong: read.problems,
+    ids: ['locationId', 'integration', ...aboutIds(draft.about), ...idsOf(fields)],
+    send: async () => setWould({ ...(await send('?dryRun=true')), of: draft }),
+  });
 
   const put = (some: Partial<NewLocation>): void => {
-    const next = { ...draft, ...some };
-    setProblems(withoutChanged(withoutChanged(problems, draft, next), draft.about, next.about));
-    setMessage(undefined);
-    newLocation.value = next;
+    newLocation.value = { ...draft, ...some };
+    setProblems(withoutChanged(problems, firstOf(draft), firstOf(newLocation.value)));
   };
-  const show = (found: FieldProblems, others: readonly string[] = []): void => {
-    setProblems(found);
-    markRefused();
-    const count = Object.keys(found).length;
-    const some = count === 0 ? [] : [`Correct ${count === 1 ? 'the marked field' : `${count} fields`}.`];
-    setMessage([...others, ...some].join(' ') || undefined);
-  };
-  const path = `/locations/${encodeURIComponent(draft.locationId)}`;
-
-  const toSettings = (): void => {
-    const found = problemsOfFirst(draft);
-    show(found);
-    if (Object.keys(found).length === 0) go({ step: '2' });
-  };
-
-  const review = async (): Promise<void> => {
-    const read = readDraft(fields, settings);
-    const wrong = Object.entries(read.problems).map(([id, problem]) => [`settings.${id}`, problem]);
-    show(Object.fromEntries(wrong) as FieldProblems);
-    if (wrong.length > 0) return;
-    const body = bodyOf(draft, read.settings);
-    setBusy(true);
-    try {
-      setWould({ ...(await ask<ChangedLocation>('PUT', `${path}?dryRun=true`, { body })), of: draft });
-      go({ step: '3' });
-    } catch (error) {
-      const issues = error instanceof Refused ? error.issues : [];
-      const { byField, others } = problemsOf(issues, ['locationId', ...ABOUT_IDS, ...idsOf(fields)]);
-      show(byField, issues.length === 0 ? [(error as Error).message] : others);
-      const isOfSettings = Object.keys(byField).some((id) => id.startsWith('settings'));
-      if (Object.keys(byField).length > 0 && !isOfSettings) go({ step: '' });
-    }
-    setBusy(false);
+  const next = async (): Promise<unknown> => {
+    const ids = Object.keys(await check());
+    const isFirstWrong = ids.some((id) => !id.startsWith('settings'));
+    setSentBack(now === 2 && isFirstWrong);
+    if (isFirstWrong && now === 2) return go({ step: '' });
+    if (isFirstWrong || (now === 2 && ids.length > 0)) return false;
+    return go({ step: now === 1 ? '2' : '3' });
   };
 
   const save = async (): Promise<void> => {
-    const body = bodyOf(draft, readDraft(fields, settings).settings);
-    setBusy(true);
-    try {
-      // What was reviewed is what is stored: a new location, or the one that was there.
-      const headers = typeof would?.etag === 'string' ? { 'if-match': would.etag } : { 'if-none-match': '*' };
-      await ask<ChangedLocation>('PUT', path, { body, headers });
-      await untilAllowed(draft.locationId);
-      await readNames().catch(() => {});
-      announce(`${nameOf(draft)} is stored`);
-      route(`${pageOf.location(draft.locationId)}?added=1`);
-      forgetNewLocation();
-    } catch (error) {
-      show({}, [(error as Error).message]);
-      setBusy(false);
-    }
-  };
-
-  const submit = (event: Event): void => {
-    event.preventDefault();
-    if (isBusy) return;
-    if (now === 1) toSettings();
-    else void (now === 2 ? review() : save());
+    // What was reviewed is what is stored: a new location, or the one that was there.
+    await send('', typeof would?.etag === 'string' ? { 'if-match': would.etag } : { 'if-none-match': '*' });
+    await untilAllowed(draft.locationId);
+    await readNames().catch(() => {});
+    announce(`${nameOf(draft)} is stored`);
+    route(`${pageOf.location(draft.locationId)}?added=1`);
+    forgetNewLocation();
   };
 
   return (
-    <form ref={form} class="set-up" noValidate onSubmit={submit}>
+    <div class="set-up">
       <Steps now={now} />
       <div class="sheet">
         <h2 ref={heading} tabIndex={-1}>
           {now === 1 ? 'Which restaurant, and which POS?' : now === 2 ? `Settings for ${nameOf(draft)}` : 'Save it'}
         </h2>
-        {now === 1 && <First draft={draft} problems={problems} providers={providers} put={put} />}
-        {now === 2 && (
-          <Second
-            integration={draft.integration}
-            fields={fields}
-            settings={settings}
-            problems={problems}
-            onChange={(next) => {
-              put({ settings: { ...draft.settings, [draft.integration]: next } });
-              setProblems(withoutChanged(problems, settings, next, 'settings.'));
-            }}
-          />
-        )}
-        {now === 3 && would !== undefined && <Review would={would} />}
-        <p class="problem" role="alert">
-          {message}
-        </p>
-        <StepButtons
-          now={now}
-          isBusy={isBusy}
-          canSave={would?.created !== false}
-          onBack={() => go({ step: now === 3 ? '2' : '' })}
-        />
+        <Form
+          key={now}
+          action={
+            now === 1 ? 'Next: settings' : now === 2 ? 'Next: review and save' : would?.created ? 'Save' : undefined
+          }
+          back={
+            now > 1 && (
+              <button type="button" onClick={() => go({ step: now === 3 ? '2' : '' })}>
+                Back
+              </button>
+            )
+          }
+          wasTried={isSentBack}
+          // Without an id, there is nothing to ask the service about.
+          onLeave={() => draft.locationId !== '' && judge()}
+          onSubmit={now === 3 ? save : next}
+        >
+          {now === 1 && <First draft={draft} problems={problems} providers={providers} put={put} />}
+          {now === 2 && (
+            <>
+              <p class="faint">
+                What each setting means is in <code>docs/providers/{draft.integration}.md</code>. Secrets are stored
+                encrypted, and are never shown again.
+              </p>
+              <SettingsForm
+                key={draft.integration}
+                fields={fields}
+                draft={settings}
+                problems={problems}
+                onChange={(next) => {
+                  put({ settings: { ...draft.settings, [draft.integration]: next } });
+                  setProblems(withoutChanged(problems, settings, next, 'settings.'));
+                }}
+              />
+            </>
+          )}
+          {now === 3 && would !== undefined && <Review would={would} />}
+        </Form>
       </div>
-    </form>
+    </div>
   );
 }
+
+/** What the first step asks for, by the fields of the request. */
+const firstOf = ({ about, locationId, integration }: NewLocation) => ({ ...about, locationId, integration });
 
 /** A step is only shown if the steps before it are filled in, for example after the page was reloaded. */
 function stepOf(step: string, isFilled: boolean, isReviewed: boolean): 1 | 2 | 3 {
   if (step === '3' && isFilled && isReviewed) return 3;
   return (step === '2' || step === '3') && isFilled ? 2 : 1;
-}
-
-/** The heading gets the focus when the step changes, and the first wrong field when a step is refused. */
-function useFocus(now: 1 | 2 | 3) {
-  const form = useRef<HTMLFormElement>(null);
-  const heading = useRef<HTMLHeadingElement>(null);
-  const shown = useRef(now);
-  useEffect(() => {
-    if (shown.current !== now) heading.current?.focus();
-    shown.current = now;
-  }, [now]);
-  // Only a refused step moves the focus: a problem also disappears while its input is typed in.
-  const [tries, setTries] = useState(0);
-  useEffect(() => form.current?.querySelector<HTMLElement>('[data-wrong], [aria-invalid]')?.focus(), [tries]);
-  return { form, heading, markRefused: () => setTries(tries + 1) };
-}
-
-/** The body of a request that stores the location. */
-function bodyOf({ integration, about }: NewLocation, settings: object): object {
-  return { integration, settings, ...readAbout(about) };
-}
-
-/** What is missing or wrong in the first step. */
-function problemsOfFirst(draft: NewLocation): FieldProblems {
-  return {
-    ...(draft.integration === '' && { integration: 'Choose a POS.' }),
-    ...(draft.locationId === '' && { locationId: 'The id is missing. It is the one of the ordering platform.' }),
-    ...(exists(draft.locationId) && { locationId: 'A location with this id exists already.' }),
-  };
-}
-
-function Second({
-  integration,
-  fields,
-  settings,
-  problems,
-  onChange,
-}: {
-  integration: string;
-  fields: readonly Field[];
-  settings: SettingsDraft;
-  problems: FieldProblems;
-  onChange: (settings: SettingsDraft) => void;
-}) {
-  return (
-    <>
-      <p class="faint">
-        What each setting means is in <code>docs/providers/{integration}.md</code>. Secrets are stored encrypted, and
-        are never shown again.
-      </p>
-      <SettingsForm key={integration} fields={fields} draft={settings} problems={problems} onChange={onChange} />
-    </>
-  );
-}
-
-function StepButtons({
-  now,
-  isBusy,
-  canSave,
-  onBack,
-}: {
-  now: 1 | 2 | 3;
-  isBusy: boolean;
-  canSave: boolean;
-  onBack: () => void;
-}) {
-  return (
-    <div class="buttons set-up-buttons">
-      {now > 1 && (
-        <button type="button" onClick={onBack}>
-          Back
-        </button>
-      )}
-      {(now < 3 || canSave) && (
-        <button type="submit" class="primary" aria-disabled={isBusy}>
-          {now === 1 ? 'Next: settings' : now === 2 ? (isBusy ? 'One moment …' : 'Next: review and save') : 'Save'}
-        </button>
-      )}
-    </div>
-  );
 }
 
 function First({
@@ -254,8 +165,8 @@ function First({
   providers: readonly ShownProvider[];
   put: (some: Partial<NewLocation>) => void;
 }) {
-  const wrong = problems['integration'];
   const own = scopeOf('integrator');
+  const isKnown = knownLocations.value.some(({ locationId }) => locationId === draft.locationId);
   // Who may add locations only in one group gets this group at once.
   useEffect(() => {
     const [only, ...others] = own?.groups ?? [];
@@ -264,64 +175,53 @@ function First({
   }, []);
   return (
     <>
-      <fieldset class="set-up-cards" aria-describedby={wrong && 'new-pos-problem'}>
-        <legend>POS</legend>
-        {providers.map((provider) => {
-          const { title = provider.integration, description }: Schema = provider.settings;
-          return (
-            <label key={provider.integration} class="set-up-card">
-              <input
-                type="radio"
-                name="integration"
-                value={provider.integration}
-                data-wrong={wrong === undefined ? undefined : ''}
-                checked={draft.integration === provider.integration}
-                onChange={() => put({ integration: provider.integration })}
-              />
-              <span>
+      <FieldGroup
+        id="new-pos"
+        label="POS"
+        isRequired
+        problem={draft.integration === '' ? 'Choose a POS.' : undefined}
+        refused={problems['integration']}
+      >
+        <div class="set-up-cards">
+          {providers.map((provider) => {
+            const { title = provider.integration, description }: Schema = provider.settings;
+            return (
+              <Tick
+                key={provider.integration}
+                class="card"
+                radio="integration"
+                isOn={draft.integration === provider.integration}
+                onTick={() => put({ integration: provider.integration })}
+              >
                 <b title={provider.integration}>{title}</b>
                 {description !== undefined && <span class="faint">{description}</span>}
                 <span class="faint">
                   {provider.connect ? 'Registers its webhook by itself.' : 'Its webhook is set by hand.'}
                 </span>
-              </span>
-            </label>
-          );
-        })}
-      </fieldset>
-      {wrong !== undefined && (
-        <p class="problem" id="new-pos-problem">
-          {wrong}
-        </p>
-      )}
-      <FormField
+              </Tick>
+            );
+          })}
+        </div>
+      </FieldGroup>
+      <Text
         id="new-id"
         label="Id"
         isRequired
-        problem={problems['locationId']}
+        isCode
+        problem={isKnown ? 'A location with this id exists already.' : undefined}
+        refused={problems['locationId']}
         hint={
-          exists(draft.locationId) ? (
+          isKnown ? (
             <>
-              This location exists. <a href={pageOf.location(draft.locationId)}>Open it</a> to change it.
+              <a href={pageOf.location(draft.locationId)}>Open this location</a> to change it.
             </>
           ) : (
             "The location's id on the ordering platform. It cannot be changed later."
           )
         }
-      >
-        {(attributes) => (
-          <input
-            {...attributes}
-            class="mono"
-            value={draft.locationId}
-            maxLength={255}
-            autocomplete="off"
-            autocapitalize="off"
-            spellcheck={false}
-            onInput={(event) => put({ locationId: event.currentTarget.value.trim() })}
-          />
-        )}
-      </FormField>
+        value={draft.locationId}
+        onWrite={(id) => put({ locationId: id.trim() })}
+      />
       <AboutFields
         draft={draft.about}
         problems={problems}
@@ -354,10 +254,6 @@ function Review({ would: { created, locationId, changes, warnings, of } }: { wou
 
 function nameOf({ about, locationId }: NewLocation): string {
   return about.name.trim() || locationId;
-}
-
-function exists(id: string): boolean {
-  return knownLocations.value.some(({ locationId }) => locationId === id);
 }
 
 const AGAIN_MS = 500;

@@ -14,6 +14,8 @@ export type Schema = {
   required?: readonly string[];
   additionalProperties?: Schema | boolean;
   writeOnly?: boolean;
+  /** A secret that we choose ourselves begins so. */
+  generated?: string;
 };
 
 /** One input of the form. `fields` is a group of inputs, `map` is rows of two texts, and `json` is any value. */
@@ -26,6 +28,8 @@ export type Field = {
   isRequired: boolean;
   /** True if its value is never shown. Then the draft has only what was typed again. */
   isSecret: boolean;
+  /** What a secret begins with that we choose ourselves. */
+  generated?: string | undefined;
   description?: string | undefined;
   /** The value if it is left out, in words. */
   fallback?: string | undefined;
@@ -80,10 +84,13 @@ function fieldOf(part: Schema, path: readonly string[], isRequired: boolean, sto
     kind,
     isRequired,
     isSecret,
+    generated: part.generated,
     description: part.description,
     fallback: fallbackOf(part),
     options,
-    fields: kind === 'fields' ? partsOf(part, path, (name) => within?.[name]) : [],
+    // A part is required only if its group is.
+    fields:
+      kind === 'fields' ? partsOf(isRequired ? part : { ...part, required: [] }, path, (name) => within?.[name]) : [],
   };
 }
 
@@ -158,7 +165,7 @@ function valueAt(settings: unknown, path: readonly string[]): unknown {
  * Reads the settings that a draft describes. What the draft leaves as it was stays, also where a form would write it
  * differently.
  * @param base the stored settings without secrets
- * @returns `problems` by the ids of the fields, such as a number that is none; `removed` are secrets to remove
+ * @returns `problems` by the paths in the request, such as a number that is none; `removed` are secrets to remove
  */
 export function readDraft(
   fields: readonly Field[],
@@ -179,7 +186,7 @@ export function readDraft(
     try {
       write(settings, field.path, parse(field, written));
     } catch (error) {
-      problems[field.id] = (error as Error).message;
+      problems[`settings.${field.id}`] = (error as Error).message;
     }
   }
   tidy(settings, fields);

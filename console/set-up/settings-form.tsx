@@ -1,6 +1,8 @@
 import { useState } from 'preact/hooks';
+import { CopyButton } from '../parts/copyable.tsx';
+import { Choice, FieldGroup, Text, Tick } from '../parts/form.tsx';
 import type { FieldProblems } from './field-problems.ts';
-import { FormField, type InputAttributes } from './form-field.tsx';
+import { randomSecret } from './random-key.ts';
 import type { Field, SettingsDraft } from './settings-fields.ts';
 
 type Form = {
@@ -18,20 +20,17 @@ export function SettingsForm(form: Form) {
   const isWrong = rest.some(({ id }) =>
     Object.keys(form.problems).some((each) => `${each}.`.startsWith(`settings.${id}.`)),
   );
+  const inputs = (fields: readonly Field[]) => fields.map((field) => <Input key={field.id} field={field} {...form} />);
   return (
     <>
-      {main.map((field) => (
-        <Input key={field.id} field={field} {...form} />
-      ))}
+      {inputs(main)}
       {rest.length > 0 && main.length > 0 ? (
-        <details class="form-more" open={isWrong}>
+        <details class="settings-more" open={isWrong}>
           <summary>{rest.length} more, which have a default</summary>
-          {rest.map((field) => (
-            <Input key={field.id} field={field} {...form} />
-          ))}
+          {inputs(rest)}
         </details>
       ) : (
-        rest.map((field) => <Input key={field.id} field={field} {...form} />)
+        inputs(rest)
       )}
     </>
   );
@@ -42,173 +41,140 @@ function hasDefault({ isRequired, fallback, kind }: Field): boolean {
 }
 
 function Input({ field, ...form }: Form & { field: Field }) {
-  const { kind, label, path, description, fallback, isRequired } = field;
-  const problem = form.problems[`settings.${field.id}`];
-  const id = `settings-${path.join('-')}`;
-  if (kind === 'fields' || kind === 'map') {
-    return (
-      <fieldset class="form-group">
-        <legend>
-          {label} {isRequired && <span class="form-required">required</span>} <code class="faint">{path.at(-1)}</code>
-        </legend>
-        {description !== undefined && <p class="faint form-hint">{description}</p>}
-        {kind === 'map' ? (
-          <Rows id={id} field={field} {...form} />
-        ) : (
-          field.fields.map((each) => <Input key={each.id} {...form} field={each} />)
-        )}
-        {problem !== undefined && (
-          <p class="problem" id={`${id}-problem`}>
-            {problem}
-          </p>
-        )}
-      </fieldset>
-    );
-  }
+  const { kind, label, path, description, fallback, isRequired, options } = field;
+  const { draft, onChange, problems } = form;
+  const written = draft[field.id];
   const fingerprint = form.fingerprints?.[field.id];
   const hints = [
     description,
-    kind !== 'choice' && fallback !== undefined && `Default: ${fallback}`,
+    !['choice', 'fields', 'map'].includes(kind) && fallback !== undefined && `Default: ${fallback}`,
     kind === 'json' && 'JSON.',
     fingerprint !== undefined && `A secret is stored. Its fingerprint is ${fingerprint}.`,
   ].filter(Boolean);
-  return (
-    <FormField
-      id={id}
-      label={label}
-      code={path.at(-1)}
-      hint={hints.join(' ')}
-      problem={problem}
-      isRequired={isRequired}
-    >
-      {(attributes) => (
-        <>
-          <OneInput attributes={attributes} field={field} isStored={fingerprint !== undefined} {...form} />
-          {fingerprint !== undefined && !isRequired && <RemoveSecret field={field} {...form} />}
-        </>
-      )}
-    </FormField>
-  );
-}
-
-function OneInput({
-  attributes,
-  field,
-  isStored,
-  draft,
-  onChange,
-}: Form & { attributes: InputAttributes; field: Field; isStored: boolean }) {
-  const [isVisible, setVisible] = useState(false);
-  const written = draft[field.id];
-  const common = {
-    ...attributes,
-    value: typeof written === 'string' ? written : '',
-    onInput: (event: { currentTarget: { value: string } }) =>
-      onChange({ ...draft, [field.id]: event.currentTarget.value }),
-    spellcheck: false,
+  const about = {
+    id: `settings-${path.join('-')}`,
+    label,
+    title: path.at(-1),
+    hint: hints.join(' '),
+    refused: problems[`settings.${field.id}`],
+    isRequired: isRequired && fingerprint === undefined,
   };
-  const { kind, label, options } = field;
+  if (kind === 'fields' || kind === 'map') {
+    return (
+      <FieldGroup {...about}>
+        {kind === 'map' ? (
+          <Rows id={about.id} field={field} {...form} />
+        ) : (
+          field.fields.map((each) => <Input key={each.id} {...form} field={each} />)
+        )}
+      </FieldGroup>
+    );
+  }
+  const value = typeof written === 'string' ? written : '';
+  const put = (now: string | null): void => onChange({ ...draft, [field.id]: now });
   if (kind === 'choice') {
-    return (
-      <select {...attributes} value={common.value} onChange={common.onInput}>
-        {options.map(({ value, name }) => (
-          <option key={value} value={value}>
-            {name}
-          </option>
-        ))}
-      </select>
-    );
+    const names = options.map(({ value, name }) => [value, name] as const);
+    return <Choice {...about} value={value} options={names} onChoose={put} />;
   }
-  const placeholder = written === null ? 'will be removed' : isStored ? 'unchanged' : undefined;
-  if (kind === 'json') return <textarea {...common} class="mono" rows={4} placeholder={placeholder} />;
-  if (kind !== 'secret') {
-    return (
-      <input
-        {...common}
-        type="text"
-        inputMode={kind === 'number' ? 'decimal' : kind === 'url' ? 'url' : 'text'}
-        class={kind === 'number' ? undefined : 'mono'}
-        placeholder={placeholder}
-        disabled={written === null}
-        autocomplete="off"
-        autocapitalize="off"
-      />
-    );
-  }
+  const text = {
+    ...about,
+    value,
+    onWrite: put,
+    isCode: kind !== 'number',
+    isDisabled: written === null,
+    maxLength: 100_000,
+    placeholder: written === null ? 'will be removed' : fingerprint === undefined ? undefined : 'unchanged',
+  };
   return (
-    <div class="form-secret">
-      <input
-        {...common}
-        {...(isVisible ? { type: 'text' as const } : { type: 'password' as const })}
-        class="mono"
-        placeholder={placeholder}
-        disabled={written === null}
-        autocomplete="new-password"
-        autocapitalize="off"
-      />
-      <button
-        type="button"
-        aria-pressed={isVisible}
-        aria-label={`Show ${label}`}
-        onClick={() => setVisible(!isVisible)}
-      >
-        {isVisible ? 'Hide' : 'Show'}
-      </button>
-    </div>
+    <>
+      {kind === 'secret' ? (
+        <Secret {...text} generated={field.generated} />
+      ) : (
+        <Text
+          {...text}
+          lines={kind === 'json' ? 4 : 1}
+          inputMode={kind === 'number' ? 'decimal' : kind === 'url' ? 'url' : 'text'}
+        />
+      )}
+      {fingerprint !== undefined && !isRequired && (
+        <Tick isOn={written === null} onTick={(isRemoved) => put(isRemoved ? null : '')}>
+          Remove it<span class="unseen">: {label}</span>
+        </Tick>
+      )}
+    </>
   );
 }
 
-function RemoveSecret({ field, draft, onChange }: Form & { field: Field }) {
-  const isRemoved = draft[field.id] === null;
+/** A secret is hidden until somebody asks for it. One that we choose ourselves can be generated. */
+function Secret({ generated, ...text }: Parameters<typeof Text>[0] & { generated: string | undefined }) {
+  const { label, value, onWrite } = text;
+  const [isVisible, setVisible] = useState(false);
+  const [made, setMade] = useState<string>();
+  const generate = (secret: string): void => {
+    setMade(secret);
+    setVisible(true);
+    onWrite(secret);
+  };
   return (
-    <label class="form-remove">
-      <input
-        type="checkbox"
-        checked={isRemoved}
-        onChange={() => onChange({ ...draft, [field.id]: isRemoved ? '' : null })}
-      />{' '}
-      Remove it
-      <span class="unseen">: {field.label}</span>
-    </label>
+    <Text
+      {...text}
+      type={isVisible ? 'text' : 'password'}
+      autocomplete="new-password"
+      beside={
+        <>
+          <button
+            type="button"
+            aria-label={`${isVisible ? 'Hide' : 'Show'} ${label}`}
+            onClick={() => setVisible(!isVisible)}
+          >
+            {isVisible ? 'Hide' : 'Show'}
+          </button>
+          {generated !== undefined && (
+            <button type="button" aria-label={`Generate ${label}`} onClick={() => generate(randomSecret(generated))}>
+              Generate
+            </button>
+          )}
+          {made !== undefined && made === value && <CopyButton text={value} label={label} />}
+        </>
+      }
+    />
   );
 }
 
-function Rows({ id, field, draft, onChange }: Form & { id: string; field: Field }) {
+function Rows({ id, field, draft, onChange }: Pick<Form, 'draft' | 'onChange'> & { id: string; field: Field }) {
   const written = draft[field.id];
   const rows = typeof written === 'object' && written !== null ? written : [];
   const change = (next: readonly (readonly [string, string])[]): void => onChange({ ...draft, [field.id]: next });
   const put = (nth: number, row: readonly [string, string]): void => change(rows.with(nth, row));
   return (
     <>
-      {rows.map(([key, value], nth) => (
-        // oxlint-disable-next-line react/no-array-index-key -- two rows may have the same texts
-        <div class="form-row" key={nth}>
-          <input
-            class="mono"
-            aria-label={`${field.label}, row ${nth + 1}, our id`}
-            placeholder="our id"
-            value={key}
-            spellcheck={false}
-            onInput={(event) => put(nth, [event.currentTarget.value, value])}
-          />
-          <input
-            class="mono"
-            aria-label={`${field.label}, row ${nth + 1}, id of the POS`}
-            placeholder="id of the POS"
-            value={value}
-            spellcheck={false}
-            onInput={(event) => put(nth, [key, event.currentTarget.value])}
-          />
-          <button
-            type="button"
-            class="quiet"
-            aria-label={`Remove row ${nth + 1} of ${field.label}`}
-            onClick={() => change(rows.toSpliced(nth, 1))}
-          >
-            ✕
-          </button>
-        </div>
-      ))}
+      {rows.map(([key, value], nth) => {
+        const shared = (words: string) => ({
+          label: `${field.label}, row ${nth + 1}, ${words}`,
+          isUnseen: true,
+          isCode: true,
+          placeholder: words,
+        });
+        return (
+          // oxlint-disable-next-line react/no-array-index-key -- two rows may have the same texts
+          <div class="field-row" key={nth}>
+            <Text {...shared('our id')} id={`${id}-${nth}-our`} value={key} onWrite={(key) => put(nth, [key, value])} />
+            <Text
+              {...shared('id of the POS')}
+              id={`${id}-${nth}-pos`}
+              value={value}
+              onWrite={(value) => put(nth, [key, value])}
+            />
+            <button
+              type="button"
+              aria-label={`Remove row ${nth + 1} of ${field.label}`}
+              onClick={() => change(rows.toSpliced(nth, 1))}
+            >
+              Remove
+            </button>
+          </div>
+        );
+      })}
       <button type="button" id={id} onClick={() => change([...rows, ['', '']])}>
         Add a row<span class="unseen"> to {field.label}</span>
       </button>

@@ -1,7 +1,7 @@
 import { useMemo, useRef } from 'preact/hooks';
 import { ask, query } from '../api.ts';
 import { Chart } from '../parts/chart.tsx';
-import { Choice } from '../parts/choice.tsx';
+import { Choice } from '../parts/form.tsx';
 import { clockTime } from '../parts/clock-time.ts';
 import { GroupChoice } from '../parts/group-choice.tsx';
 import { Loading } from '../parts/loading.tsx';

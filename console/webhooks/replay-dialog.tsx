@@ -51,7 +51,7 @@ export function ReplayDialog({
   return (
     <Confirm
       title="Replay this webhook"
-      action="Replay it"
+      action="Replay the webhook"
       isReady={dry.value !== undefined && dry.problem === undefined && mayChange(dry.value)}
       onConfirm={confirm}
       onClose={onClose}

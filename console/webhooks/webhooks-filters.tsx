@@ -1,4 +1,4 @@
-import { Choice } from '../parts/choice.tsx';
+import { Choice } from '../parts/form.tsx';
 import { FoldedFilters } from '../parts/folded-filters.tsx';
 import { PlaceFilters } from '../parts/place-filters.tsx';
 import { OUTCOME_TONES } from '../parts/tones.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { kitchenInShort, saidBy } from '../../console/locations/kitchen.ts';
-import { pauseOf, pausedBy, stateOfOrders } from '../../console/locations/pause.ts';
+import { isByPos, lengthsOf, pauseOf, pausedBy, problemOf, stateOfOrders } from '../../console/locations/pause.ts';
 import { findLocations } from '../../console/locations/find-locations.ts';
 import {
   connectionTone,
@@ -190,7 +190,7 @@ it.each([
 
 describe('a pause', () => {
   const at = (instant: string, length: string, timeZone: string | null, reason = '') =>
-    pauseOf(length, reason, { timeZone }, Date.parse(instant));
+    pauseOf({ for: length, until: '2027-02-01T22:00' }, reason, { timeZone }, Date.parse(instant));
 
   it('lasts for the chosen minutes or until somebody ends it, and has the reason that was typed', () => {
     expect(at('2027-01-31T18:00:00Z', '30', null, ' full ')).toEqual({ minutes: 30, reason: 'full' });
@@ -198,17 +198,46 @@ describe('a pause', () => {
   });
 
   it.each([
-    ['2027-01-31T18:00:00Z', 'Europe/Berlin', '2027-02-01T07:00:00.000Z'],
-    ['2027-01-31T23:30:00Z', 'Europe/Berlin', '2027-02-01T07:00:00.000Z'],
-    ['2027-01-31T02:00:00Z', 'America/New_York', '2027-01-31T13:00:00.000Z'],
+    ['2027-01-31T18:00:00Z', 'Europe/Berlin', '2027-02-01T07:00:00Z'],
+    // It is eight to the second, whenever it was asked for.
+    ['2027-01-31T18:00:40.123Z', 'Europe/Berlin', '2027-02-01T07:00:00Z'],
+    ['2027-01-31T23:30:00Z', 'Europe/Berlin', '2027-02-01T07:00:00Z'],
+    ['2027-01-31T02:00:00Z', 'America/New_York', '2027-01-31T13:00:00Z'],
     // The clock goes forward in this night.
-    ['2027-03-27T20:00:00Z', 'Europe/Berlin', '2027-03-28T06:00:00.000Z'],
-    ['2027-01-31T20:00:00Z', 'Asia/Kathmandu', '2027-02-01T02:15:00.000Z'],
+    ['2027-03-27T20:00:00Z', 'Europe/Berlin', '2027-03-28T06:00:00Z'],
+    ['2027-01-31T20:00:00Z', 'Asia/Kathmandu', '2027-02-01T02:15:00Z'],
   ])('that begins at %s and lasts until the morning in %s ends at %s', (now, timeZone, until) => {
     expect(at(now, 'morning', timeZone)).toEqual({ until });
   });
 
+  it('lasts until the entered minute in the time zone of the location', () => {
+    expect(at('2027-01-31T18:00:40Z', 'own', 'Europe/Berlin')).toEqual({ until: '2027-02-01T21:00:00Z' });
+    expect(at('2027-01-31T18:00:40Z', 'own', 'America/New_York')).toEqual({ until: '2027-02-02T03:00:00Z' });
+  });
+
+  it('names the time zone that is meant', () => {
+    const names = (...zones: string[]): string[] =>
+      lengthsOf(
+        zones.map((timeZone) => ({ timeZone })),
+        'resumes it',
+      ).map(([, name]) => name);
+    expect(names('Europe/Berlin')).toContain('until 08:00 in the morning (Europe/Berlin)');
+    expect(names('Europe/Berlin', 'UTC')).toContain("until another time (each location's own time)");
+  });
+
+  it('has no end in the past at any of the locations', () => {
+    const problem = (until: string): string | undefined =>
+      problemOf({ for: 'own', until }, [{ timeZone: 'UTC' }, { timeZone: 'Europe/Berlin' }], NOW);
+    expect(problem('2027-01-31T19:01')).toBeUndefined();
+    expect(problem('2027-01-31T19:00')).toMatch(/^This time is in the past/);
+    expect(problem('')).toBe('Enter a day and a time.');
+  });
+
   it('shows who began the pause', () => {
+    expect([
+      isByPos({ pausedBy: null, pausedUntil: ago(-5) }),
+      isByPos({ pausedBy: 'Grace', pausedUntil: null }),
+    ]).toEqual([true, false]);
     expect(pausedBy({ pausedBy: 'Grace', pausedUntil: ago(-5) })).toBe('Grace');
     expect(pausedBy({ pausedBy: null, pausedUntil: ago(-5) })).toBe('its POS');
     expect(pausedBy({ pausedBy: null, pausedUntil: null })).toBe('an operator');

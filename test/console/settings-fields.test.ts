@@ -4,7 +4,7 @@ import { problemsOf, withoutChanged } from '../../console/set-up/field-problems.
 import { labelOf } from '../../console/set-up/label-of.ts';
 import { editOf, moveEdit, patchOf } from '../../console/set-up/location-edit.ts';
 import { minorUnitsOf } from '../../console/set-up/minor-units.ts';
-import { aboutOf, NO_ABOUT, NO_CONTACT, readAbout } from '../../console/set-up/about-draft.ts';
+import { aboutIds, aboutOf, NO_ABOUT, NO_CONTACT, readAbout } from '../../console/set-up/about-draft.ts';
 import {
   draftOf,
   fieldsOf,
@@ -14,6 +14,10 @@ import {
   type Field,
   type Schema,
 } from '../../console/set-up/settings-fields.ts';
+import type { z } from 'zod';
+import { newSettingsOf } from '../../src/core/locations/locations.ts';
+import { LocationDetails } from '../../src/core/locations/put-location.ts';
+import { randomSecret } from '../../console/set-up/random-key.ts';
 import { settingsSchema } from '../../src/core/locations/describe-settings.ts';
 import { registry } from '../../src/providers/index.ts';
 
@@ -156,7 +160,7 @@ describe('typed settings', () => {
       /same left side/,
     ],
   ])('are refused if a typed value cannot be read: %s %j', (id, written, problem) => {
-    expect(read({ [id]: written }).problems[id]).toMatch(problem);
+    expect(read({ [id]: written }).problems[`settings.${id}`]).toMatch(problem);
   });
 
   it('leave settings that nobody typed as they are', () => {
@@ -229,7 +233,8 @@ describe('an error in the form', () => {
   const issue = (path: string, says: string) => ({ path, received: 'string' as const, says });
 
   it('is shown next to its input, or at the top if the error belongs to no input', () => {
-    const ids = ['name', 'groups', ...idsOf(fields)];
+    const about = { ...NO_ABOUT, contacts: [NO_CONTACT] };
+    const ids = [...aboutIds(about), ...idsOf(fields)];
     expect(
       problemsOf(
         [
@@ -237,6 +242,8 @@ describe('an error in the form', () => {
           { path: 'settings.ids.pickup', received: 'missing', expected: 'string' },
           issue('settings.itemMap.a', 'is empty'),
           issue('groups.0', 'is empty'),
+          issue('contacts.0.phone', 'is not a number'),
+          issue('contacts.0', 'needs an email or a phone'),
           issue('settings.', 'has no field other'),
         ],
         ids,
@@ -247,6 +254,8 @@ describe('an error in the form', () => {
         'settings.ids.pickup': 'Pickup is missing.',
         'settings.itemMap': 'a is empty.',
         groups: 'Group 1 is empty.',
+        'contacts.0.phone': 'Phone is not a number.',
+        'contacts.0': 'Contact 1 needs an email or a phone.',
       },
       others: ['settings has no field other.'],
     });
@@ -255,6 +264,8 @@ describe('an error in the form', () => {
   it('disappears only when its input changes', () => {
     const problems = { name: 'x', 'settings.a': 'y' };
     expect(withoutChanged(problems, { name: '1' }, { name: '2' })).toEqual({ 'settings.a': 'y' });
+    const phone = { 'contacts.0.phone': 'z' };
+    expect(withoutChanged(phone, { contacts: [] }, { contacts: [NO_CONTACT] })).toEqual({});
     expect(withoutChanged(problems, { a: '1', name: '1' }, { a: '2', name: '1' }, 'settings.')).toEqual({ name: 'x' });
   });
 });
@@ -278,6 +289,33 @@ it('a typed price is converted to minor units of its currency', () => {
     minorUnitsOf('', 'EUR'),
     minorUnitsOf('-1', 'EUR'),
   ]).toEqual([1290, 1290, 500, 1290, undefined, undefined]);
+});
+
+it('a secret that is generated is one that its POS accepts', () => {
+  const names = [...registry.values()].flatMap((provider) => {
+    const { shape } = newSettingsOf(provider) as z.ZodObject;
+    return fieldsOf(settingsSchema(provider)).flatMap(({ id, generated }) => {
+      if (generated === undefined) return [];
+      expect((shape[id] as z.ZodType).safeParse(randomSecret(generated)).success, id).toBe(true);
+      return [id];
+    });
+  });
+  expect(names).toEqual(expect.arrayContaining(['secret', 'webhookPassword']));
+  expect(randomSecret('')).not.toBe(randomSecret(''));
+});
+
+it('a field of a group that may be left out is not required', () => {
+  const group = { type: 'object', required: ['item'], properties: { item: TEXT } };
+  const [must, may] = fieldsOf({ ...group, required: ['must'], properties: { must: group, may: group } });
+  expect([must, may].map((each) => each?.fields[0]?.isRequired)).toEqual([true, false]);
+});
+
+it('a city in place of a time zone is refused with the time zone that it has', () => {
+  const errors = ['Berlin', 'new york', 'Nowhere'].map(
+    (text) => LocationDetails.shape.timeZone.safeParse(text).error?.issues[0]?.message,
+  );
+  const like = ['Europe/Berlin', 'America/New_York', 'Europe/Berlin'];
+  expect(errors).toEqual(like.map((zone) => `is not an IANA time zone such as ${zone}`));
 });
 
 it('empty texts of a location are sent as null', () => {

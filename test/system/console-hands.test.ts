@@ -103,7 +103,7 @@ it('the list of orders cancels the chosen orders', async () => {
   const { page } = await pass.open('/console/orders?needs=operator');
   await page.getByLabel(`Choose ${code}`).check();
   await page.getByRole('button', { name: 'Cancel 1 order …' }).click();
-  await page.getByRole('button', { name: 'Cancel them' }).click();
+  await page.getByRole('button', { name: 'Cancel 1 order', exact: true }).click();
   await page.getByText('Done: 1.').waitFor();
   await until(async () => (await pass.system.placement(id))?.['state'] === 'withdrawn');
 });

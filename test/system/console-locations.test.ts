@@ -52,6 +52,23 @@ describe('a location that an operator changes', () => {
     await page.getByRole('row', { name: /hub-2.*paused by OPERATOR_TOKEN/ }).waitFor();
     await page.getByRole('link', { name: 'hub-1', exact: true }).click();
     await says(page, /^paused by OPERATOR_TOKEN since .*, until .*: The kitchen is full\. New orders wait\.$/);
+
+    // A pause is changed without a resume, and an entered time is that minute exactly.
+    await pass.system.query(`UPDATE locations SET time_zone = 'Asia/Kathmandu' WHERE location_id = 'hub-1'`);
+    await page.reload();
+    await page.getByRole('button', { name: 'Change the pause …' }).click();
+    const change = page.getByRole('dialog', { name: 'Change the pause of hub-1?' });
+    expect(await change.getByLabel('Why, for colleagues').inputValue()).toBe('The kitchen is full');
+    await change.getByLabel('How long').selectOption('until another time (Asia/Kathmandu)');
+    await change.getByLabel('Until (Asia/Kathmandu)').fill('2020-01-31T08:00');
+    await change.getByRole('button', { name: 'Change the pause' }).click();
+    await change.getByText('This time is in the past.').waitFor();
+    await change.getByLabel('Until (Asia/Kathmandu)').fill('2099-01-31T08:00');
+    expect(await askAxe(page)).toEqual([]);
+    await change.getByRole('button', { name: 'Change the pause' }).click();
+    await change.waitFor({ state: 'detached' });
+    const [row] = await pass.system.query(`SELECT paused_until FROM locations WHERE location_id = 'hub-1'`);
+    expect(row?.['paused_until']).toEqual(new Date('2099-01-31T02:15:00Z'));
     await page.getByRole('button', { name: 'Resume …' }).click();
     await confirm(page, 'Resume hub-1?', 'Resume');
     await page.getByText('taking orders').waitFor();
@@ -63,7 +80,7 @@ describe('a location that an operator changes', () => {
     await page.getByLabel('Address', { exact: true }).fill('Hafenstr. 1, Hamburg');
     await page.getByLabel('Back office of the POS').fill('https://pos.example.com/nord');
     await page.getByRole('button', { name: 'Add a contact' }).click();
-    await page.getByLabel('Contact 1: Phone').fill('+4930123456');
+    await page.getByRole('group', { name: 'Contact 1' }).getByLabel('Phone').fill('+4930123456');
     await page.getByRole('button', { name: 'Preview and save …' }).click();
     await confirm(page, 'Save these changes?', 'Save');
     const reach = page.getByRole('region', { name: 'The restaurant' });
@@ -119,7 +136,7 @@ describe('a webhook token', () => {
     const dialog = page.getByRole('dialog', { name: 'Make a token' });
     await dialog.getByLabel('What it is for').fill("the till's, 2027");
     await dialog.getByLabel('Expires').selectOption('after 90 days');
-    await dialog.getByRole('button', { name: 'Make it' }).click();
+    await dialog.getByRole('button', { name: 'Make the token' }).click();
     const { pathname, search, searchParams } = new URL((await dialog.locator('pre').textContent()) ?? '');
     const token = searchParams.get('token') ?? '';
     const webhook = `${pass.system.urls[0]}${pathname}${search}`;
@@ -132,7 +149,7 @@ describe('a webhook token', () => {
     await issued.getByText('valid').waitFor();
     await says(issued, /^Used|just now/);
     await issued.getByRole('button', { name: /^Revoke/ }).click();
-    await confirm(page, "Revoke the till's, 2027?", 'Revoke');
+    await confirm(page, "Revoke the till's, 2027?", 'Revoke the token');
     await issued.getByText('revoked', { exact: true }).waitFor();
     await until(async () => (await post(webhook, report)).status === 401);
     expect(await page.content()).not.toContain(token);

@@ -18,9 +18,7 @@ describe('a person who opens a link without a session', () => {
   it('sees only an error after a wrong token', async () => {
     const { page, context } = await pass.openLoggedOut('/console/webhooks');
     await logIn(page, 'not-the-token');
-    expect(await page.getByRole('alert').textContent()).toBe(
-      'This is not a valid operator token. Check it and try again.',
-    );
+    await page.getByText('This is not a valid operator token. Check it and try again.').waitFor();
     expect(await page.getByLabel('Operator token').getAttribute('aria-invalid')).toBe('true');
     await logIn(page, `"${OPERATOR_TOKEN}"`);
     await page.getByText('The token has quotation marks around it').waitFor();

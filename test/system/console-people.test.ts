@@ -156,7 +156,7 @@ describe('an operator', () => {
   it('who replays a webhook or pauses a location is named in the timeline', async () => {
     const page = await signIn('grace', `/console/webhooks/${webhookId}`);
     await press(page, 'Replay …');
-    await press(page, 'Replay it');
+    await press(page, 'Replay the webhook');
     await says(page, 'The webhook was replayed');
     await page.goto('/console/orders/order-sent');
     const story = page.getByRole('region', { name: 'Timeline' });
@@ -209,7 +209,7 @@ describe('an admin', () => {
     await dialog.getByLabel('Where').selectOption('some');
     await dialog.getByLabel('Location ids, one per line').fill('club-1\n');
     await new Promise((later) => setTimeout(later, FRESH_MS));
-    await dialog.getByRole('button', { name: 'Give them' }).click();
+    await dialog.getByRole('button', { name: 'Give the roles' }).click();
 
     const again = page.getByRole('dialog', { name: 'Sign in again' });
     const link = again.getByRole('link', { name: 'Sign in, in a new tab' });
@@ -227,7 +227,7 @@ describe('an admin', () => {
     const nobody = await signIn('nobody', '/console/locations');
     await says(nobody, '1 location');
     await press(page, /^Take from nobody@club\.example/);
-    await press(page, 'Take them');
+    await press(page, 'Take the roles');
     await page.getByRole('list', { name: 'Roles' }).getByText('nobody@club.example').waitFor({ state: 'detached' });
     await nobody.getByLabel('Operator token').waitFor();
   });
@@ -239,7 +239,7 @@ describe('an admin', () => {
     await dialog.getByLabel(/^Name/).fill('nightly');
     await dialog.getByLabel(/operator:/).check();
     await dialog.getByLabel('Where').selectOption('all');
-    await dialog.getByRole('button', { name: 'Make it' }).click();
+    await dialog.getByRole('button', { name: 'Make the token' }).click();
     const token = (await dialog.locator('pre').textContent()) ?? '';
     expect(token).toMatch(/^exo_/);
     await dialog.getByRole('button', { name: 'Close' }).click();
@@ -252,7 +252,7 @@ describe('an admin', () => {
     await press(program, 'Sign in with the token');
     await says(program, 'operator at all locations');
     await press(page, 'Revoke nightly');
-    await press(page, /^Revoke$/);
+    await press(page, 'Revoke the token');
     await page.getByRole('list', { name: 'Named tokens' }).getByText('revoked').waitFor();
     await program.getByLabel('Operator token').waitFor();
   });
@@ -276,7 +276,7 @@ describe('an admin', () => {
     await ofGrace.first().waitFor();
     for (let left = await ofGrace.count(); left > 0; left = await ofGrace.count()) {
       await ofGrace.first().click();
-      await press(page, 'End it');
+      await press(page, 'End the session');
       await until(async () => (await ofGrace.count()) < left);
       await page.getByRole('dialog').waitFor({ state: 'detached' });
     }

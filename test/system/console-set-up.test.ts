@@ -4,6 +4,7 @@ import { runJson } from '../support/run-json.ts';
 import { post, statusWebhook } from '../../world/system/start-system.ts';
 import { until } from '../../world/processes/until.ts';
 import { askAxe } from './open-browser.ts';
+import { focused } from './in-page.ts';
 import { press, says, seesLink } from './on-page.ts';
 import { useConsole } from './open-console.ts';
 
@@ -32,19 +33,27 @@ it('a restaurant that is added by the wizard takes a test order', async () => {
   await page.getByLabel(/^Standard API/).check();
   await page.getByLabel('Id', { exact: true }).fill('club-9');
   await page.getByLabel('Name', { exact: true }).fill('Trattoria Nord');
-  await page.getByLabel('Time zone').fill('Europe/Nowhere');
+  // A wrong value is named at its field as soon as the field is left.
+  await page.getByLabel('Time zone').fill('Berlin');
+  await page.keyboard.press('Tab');
+  await says(page, 'Time zone is not an IANA time zone such as Europe/Berlin.');
+  expect(await page.getByLabel('Time zone').getAttribute('aria-invalid')).toBe('true');
+  expect(await problemOf(page, 'Time zone')).toMatch(/such as Europe\/Berlin/);
+  const zones = page.locator('#about-zone-offers option');
+  expect(await zones.filter({ hasText: 'New York, UTC' }).getAttribute('value')).toBe('America/New_York');
+  expect(await askAxe(page)).toEqual([]);
   await press(page, 'Add the group brand-nord');
   await press(page, /^Next/);
-  await page.getByLabel('Orders URL').fill('nonsense');
-  await page.getByLabel('Unsigned').selectOption('yes');
-  await press(page, /^Next/);
-
-  // The request is refused: each problem is next to its field, and what was typed is still there.
-  await says(page, 'Time zone is not an IANA time zone such as Europe/Berlin.');
+  expect(await page.evaluate(focused), 'the step is not left').toMatchObject({ name: 'Time zone' });
   await page.getByLabel('Time zone').fill('Europe/Berlin');
   await press(page, /^Next/);
+
+  await page.getByLabel('Unsigned').selectOption('yes');
+  await page.getByLabel('Orders URL').fill('nonsense');
+  await page.keyboard.press('Tab');
+  await says(page, 'Orders URL is not an http or https URL.');
   await press(page, /^Next/);
-  await says(page, 'Correct the marked field.');
+  expect(await page.evaluate(focused)).toMatchObject({ name: 'Orders URL' });
   expect(await problemOf(page, 'Orders URL')).toBe('Orders URL is not an http or https URL.');
   expect(await page.getByLabel('Orders URL').inputValue()).toBe('nonsense');
   expect(await askAxe(page)).toEqual([]);
@@ -63,7 +72,7 @@ it('a restaurant that is added by the wizard takes a test order', async () => {
 
   await press(page, 'Make a token …');
   const dialog = page.getByRole('dialog');
-  await press(dialog, 'Make it');
+  await press(dialog, 'Make the token');
   const url = (await dialog.locator('pre').textContent()) ?? '';
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:9\/webhook\/standard\/club-9\?token=exw_/);
   expect(await askAxe(page)).toEqual([]);
@@ -76,7 +85,7 @@ it('a restaurant that is added by the wizard takes a test order', async () => {
 
   await press(page, 'Place a test order …');
   expect(await askAxe(page)).toEqual([]);
-  await press(dialog, 'Place it');
+  await press(dialog, 'Place the test order');
   await says(dialog, /took the order/);
   const [ticket] = pass.pos.tickets;
   expect(ticket?.order.items?.map(({ name }) => name)).toEqual(['TEST, do not cook']);
@@ -97,6 +106,38 @@ it('the wizard refuses the id of an existing location', async () => {
   await press(page, /^Next/);
   await says(page, 'A location with the id club-10 exists already, so nothing is saved.');
   expect(await page.getByRole('button', { name: 'Save' }).count()).toBe(0);
+});
+
+it('a field of an earlier step that is refused leads back to that step', async () => {
+  const { page } = await pass.open('/console/locations/new');
+  await page.getByLabel(/^Our own API/).check();
+  await page.getByLabel('Id', { exact: true }).fill('club-12');
+  await press(page, /^Next/);
+  await page.getByLabel('Orders URL').fill(pass.pos.ordersUrl);
+  // As if the rules had changed since the first step.
+  const issues = [{ path: 'address', received: 'string', says: 'is not known' }];
+  await page.route('**/locations/club-12?dryRun=true', (route) =>
+    route.fulfill({ status: 400, contentType: 'application/problem+json', json: { detail: 'No.', issues } }),
+  );
+  await press(page, /^Next/);
+  await says(page, 'Address is not known.');
+  await until(async () => (await page.evaluate(focused)).name === 'Address');
+});
+
+it('a secret that we choose ourselves is generated, shown and stored', async () => {
+  const { page } = await pass.open('/console/locations/new');
+  await page.getByLabel(/^Our own API/).check();
+  await page.getByLabel('Id', { exact: true }).fill('club-13');
+  await press(page, /^Next/);
+  await page.getByLabel('Orders URL').fill(pass.pos.ordersUrl);
+  expect(await page.getByRole('button', { name: 'Generate Previous secret' }).count()).toBe(0);
+  await press(page, 'Generate Secret');
+  expect(await page.getByLabel('Secret', { exact: true }).inputValue()).toMatch(/^whsec_.{44}$/);
+  await page.getByRole('button', { name: 'Copy: Secret' }).waitFor();
+  expect(await askAxe(page)).toEqual([]);
+  await press(page, /^Next/);
+  await press(page, 'Save');
+  await says(page, 'club-13 is stored.');
 });
 
 it('a change of settings does not overwrite a change that somebody else made meanwhile', async () => {
@@ -182,7 +223,7 @@ it('a connect link is shown once, as a text and as a QR code', async () => {
   await page.getByRole('link', { name: 'Club Nord', exact: true }).click();
   await press(page, 'Connect link …');
   const dialog = page.getByRole('dialog');
-  await press(dialog, 'Make it');
+  await press(dialog, 'Make the link');
   expect(await dialog.locator('pre').textContent()).toBe(url);
   const code = dialog.getByRole('img', { name: 'QR code of the connect link' });
   expect((await code.boundingBox())?.width).toBeGreaterThan(200);
@@ -190,6 +231,8 @@ it('a connect link is shown once, as a text and as a QR code', async () => {
   await press(dialog, 'Close');
   await page.locator('dialog').waitFor({ state: 'detached' });
   expect(await page.content()).not.toContain(url);
+  // The page asks for the location periodically, also while it is closed.
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
 });
 
 it('locations, orders and the board can be limited to a group', async () => {

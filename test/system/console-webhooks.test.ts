@@ -67,7 +67,7 @@ describe('the list of webhooks', () => {
     await dialog.getByRole('row', { name: /order-1 received applied/ }).waitFor();
     expect(await statusOf('order-1')).toBe(null);
 
-    await dialog.getByRole('button', { name: 'Replay it' }).click();
+    await dialog.getByRole('button', { name: 'Replay the webhook' }).click();
     await dialog.getByText(/^The webhook was replayed/).waitFor();
     expect(await statusOf('order-1')).toBe('received');
     await dialog.getByRole('link', { name: 'order-1' }).click();

@@ -112,7 +112,9 @@ export const ShownProvider = z
     check: z.boolean().meta({ description: '`check` can test the settings of a location.' }),
     connect: z.boolean().meta({ description: '`connect` can register our webhook at the POS.' }),
     settings: z.record(z.string(), z.unknown()).meta({
-      description: "The JSON Schema of a location's settings (draft 2020-12). A `writeOnly` field is a secret.",
+      description:
+        "The JSON Schema of a location's settings (draft 2020-12). A `writeOnly` field is a secret. Operators choose a " +
+        '`generated` one themselves: it begins with the text there.',
     }),
   })
   .meta({ id: 'ShownProvider' });

@@ -35,7 +35,7 @@ export const LocationDetails = z.object({
     .meta({ description: 'Its name, for people.', examples: ['Trattoria Nord'] }),
   timeZone: z
     .string()
-    .refine(isTimeZone, { error: 'is not an IANA time zone such as Europe/Berlin' })
+    .refine(isTimeZone, { error: ({ input }) => `is not an IANA time zone such as ${zoneLike(String(input))}` })
     .nullable()
     .meta({ description: 'Its IANA time zone, such as Europe/Berlin.', examples: ['Europe/Berlin'] }),
   country: z
@@ -87,6 +87,12 @@ function isTimeZone(name: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** A time zone with the city that somebody wrote in place of its name; any, if there is none. */
+function zoneLike(city: string): string {
+  const ending = `/${city.trim().replaceAll(/\s+/g, '_').toLowerCase()}`;
+  return Intl.supportedValuesOf('timeZone').find((zone) => zone.toLowerCase().endsWith(ending)) ?? 'Europe/Berlin';
 }
 
 type Settings = Readonly<Record<string, unknown>>;

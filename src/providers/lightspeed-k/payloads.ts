@@ -41,8 +41,12 @@ export const Settings = z
       }),
     webhookUsername: BasicWord.refine((name) => !name.includes(':'), {
       error: 'has a colon, which Basic does not allow',
-    }).describe('The user name that Lightspeed sends with each webhook. The operator chooses it.'),
-    webhookPassword: BasicWord.describe('The password with that name. The operator chooses a long random one.'),
+    })
+      .meta({ generated: '' })
+      .describe('The user name that Lightspeed sends with each webhook. The operator chooses it.'),
+    webhookPassword: BasicWord.meta({ generated: '' }).describe(
+      'The password with that name. The operator chooses a long random one.',
+    ),
     paymentMethod: Code.describe('The code of an active payment method, for amounts paid on the platform.'),
     accountProfileCodes: z
       .strictObject({ pickup: Code.optional(), delivery: Code.optional() })

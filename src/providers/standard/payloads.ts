@@ -20,7 +20,9 @@ export const Settings = z
     cancelUrl: HttpUrl.optional().describe(
       'Cancels are posted to this URL. Without it, a person cancels by telephone.',
     ),
-    secret: Secret.optional().describe('The secret that signs orders and verifies webhooks.'),
+    secret: Secret.optional()
+      .meta({ generated: 'whsec_' })
+      .describe('The secret that signs orders and verifies webhooks.'),
     previousSecret: Secret.optional().describe(
       'The old secret, which stays valid while the POS changes to the new one.',
     ),
