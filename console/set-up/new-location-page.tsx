@@ -217,10 +217,7 @@ function Second({
 }) {
   return (
     <>
-      <p class="faint">
-        What each setting means is in <code>docs/providers/{integration}.md</code>. Secrets are stored encrypted, and
-        are never shown again.
-      </p>
+      <p class="faint">Secrets are stored encrypted, and are never shown again.</p>
       <SettingsForm key={integration} fields={fields} draft={settings} problems={problems} onChange={onChange} />
     </>
   );

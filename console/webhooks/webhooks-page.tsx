@@ -6,6 +6,7 @@ import { holdRows } from '../parts/hold-rows.ts';
 import { Page } from '../parts/page.tsx';
 import { Paged } from '../parts/paged.tsx';
 import { Pick } from '../parts/pick.tsx';
+import { Said } from '../parts/said.tsx';
 import { Ago, Time } from '../parts/time.tsx';
 import { OUTCOME_TONES } from '../parts/tones.ts';
 import { useChosen, type Chosen } from '../parts/use-chosen.ts';
@@ -104,7 +105,7 @@ function Cause({ newest, replayed, onSaved }: { newest: string; replayed: Outcom
         </p>
       ) : (
         <p>
-          <b>{what}.</b> {isOfSettings ? details[0] : toDo.at(-1)?.say}
+          <b>{what}.</b> <Said text={(isOfSettings ? details[0] : toDo.at(-1)?.say) ?? ''} />
         </p>
       )}
       {!isFixed && isOfSettings && (
