@@ -1,10 +1,11 @@
 import { LocationLink } from '../parts/location-field.tsx';
 import { OrderName } from '../parts/order-name.tsx';
+import { Details } from '../parts/said.tsx';
 import { Time } from '../parts/time.tsx';
 import { pageOf } from '../parts/page-of.ts';
 import type { ListedAction, RecordedAction } from '../wire.ts';
 import './audit.css';
-import { describeAction } from './describe-action.ts';
+import { describeAction } from '../../src/core/domain/describe-action.ts';
 import { groupActions, type ActionGroup } from './group-actions.ts';
 
 type Shown = RecordedAction | ListedAction;
@@ -48,13 +49,14 @@ function Group({ group, at }: { group: ActionGroup<Shown>; at: string | undefine
 function Action({ action, at }: { action: Shown; at: string | undefined }) {
   const { serviceOrderId, webhookId, locationId } = action;
   const callOutCode = 'callOutCode' in action ? action.callOutCode : null;
-  const { sentence, tone, more } = describeAction(action);
+  const { sentence, tone, more, details } = describeAction(action);
   const from = 'source' in action && action.source !== null ? [`from ${action.source}`] : [];
   return (
     <li class={`audit-${tone}`}>
       <Time at={action.at} />
       <div>
         <span class="audit-said">{sentence}</span> <span class="audit-more">{[...more, ...from].join(' · ')}</span>
+        {details !== null && <Details>{details}</Details>}
         <span class="audit-links">
           {serviceOrderId !== null && (
             <a href={pageOf.order(serviceOrderId)}>

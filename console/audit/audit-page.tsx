@@ -12,7 +12,7 @@ import { When, Written } from '../parts/written.tsx';
 import type { ListedActions } from '../wire.ts';
 import { Acts } from './actions.tsx';
 import './audit.css';
-import { ACT_CODES, actionName } from './describe-action.ts';
+import { ACT_CODES, actionName } from '../../src/core/domain/describe-action.ts';
 
 const LIMIT = 50;
 const FILTERS = ['actor', 'action', 'group', 'location', 'order', 'outcome', 'since', 'until'] as const;

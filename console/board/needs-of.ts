@@ -6,7 +6,8 @@ import { isCalled, locationName, orderName, vendorName } from '../parts/names.ts
 import { words } from '../parts/tones.ts';
 import type { Attention, BoardCase, BoardOrder } from '../wire.ts';
 import { helpWith, inShort } from '../../src/core/domain/explain-cause.ts';
-import { pathInWords } from '../parts/path-in-words.ts';
+import { inPlainWords, saysOf } from '../../src/core/domain/explain-failure.ts';
+import { pathInWords } from '../../src/core/domain/path-in-words.ts';
 import { pageOf } from '../parts/page-of.ts';
 import type { Filter, Lists } from './create-board.ts';
 import type { Ticket } from './ticket-of.ts';
@@ -275,7 +276,7 @@ function ofUnreachedContacts(unreachedContacts: readonly Attention['unreachedCon
       ...ofLocation(each.locationId),
       href: pageOf.location(each.locationId),
       brief: [each.lastProblem ?? many(each.count, 'message')],
-      detail: [`${many(each.count, 'message')} not sent`, each.lastProblem].filter(Boolean).join(': '),
+      detail: [`${many(each.count, 'message')} not sent`, saysOf(each.lastProblem)].filter(Boolean).join(': '),
       since: Date.parse(each.lastAt),
     })),
   };
@@ -293,7 +294,10 @@ function ofDropped(dropped: readonly Attention['dropped'][number][]): Listed {
       ...ofLocation(each.locationId, each.count),
       href: `/console/webhooks${query({ outcome: 'dropped', location: each.locationId })}`,
       brief: [many(each.count, 'webhook'), `of ${vendorName(each.integration)}`],
-      detail: [`${many(each.count, 'webhook')} of ${vendorName(each.integration)}`, each.lastReason]
+      detail: [
+        `${many(each.count, 'webhook')} of ${vendorName(each.integration)}`,
+        each.lastReason && inPlainWords(each.lastReason),
+      ]
         .filter(Boolean)
         .join(': '),
       since: Date.parse(each.lastReceivedAt),
@@ -302,7 +306,7 @@ function ofDropped(dropped: readonly Attention['dropped'][number][]): Listed {
 }
 
 function ofOrder({ order, id, trouble, signalledAt, endedAt }: Ticket): Need {
-  const why = trouble === 'held' ? heldBy(order) : (inShort(order.cause) ?? order.problem);
+  const why = trouble === 'held' ? heldBy(order) : (inShort(order.cause) ?? saysOf(order.problem));
   const detail = placeAnd(order, problemOf(order)).join(': ');
   return {
     key: `${trouble}:${id}`,
@@ -378,12 +382,12 @@ function ofHeld(held: readonly Ticket[]): Need[] {
 }
 
 /** The words of the problem: they name what has to be fixed. */
-function heldBy({ problem, cause }: BoardOrder): string | null {
-  return problem ?? inShort(cause) ?? null;
+function heldBy(order: BoardOrder): string | null {
+  return saysOf(order.problem) ?? inShort(order.cause) ?? null;
 }
 
 function ofLacking({ order, id, signalledAt }: Ticket): Need {
-  const what = order.leftOut.map(({ code, path }) => `${path} (${words(code)})`);
+  const what = order.leftOut.map(({ code, path }) => `${pathInWords(path)} (${words(code)})`);
   return {
     key: `left_out:${id}`,
     ...ofNamed(order),
@@ -398,9 +402,13 @@ function toldOf({ placement, memberState, fulfillment }: BoardOrder): string {
 }
 
 /** The problem, with the first step of the help. */
-function problemOf({ problem, cause, locationId, integration }: BoardOrder): string | null {
-  const [toDo] = helpWith(cause, { locationId, integration, vendorName });
-  return toDo === undefined ? problem : [problem, toDo.say].filter((each) => each !== null).join('. ');
+function problemOf(order: BoardOrder): string | null {
+  const [toDo] = helpWith(order.cause, { ...order, vendorName });
+  return (
+    [saysOf(order.problem), toDo === undefined ? null : inPlainWords(toDo.say)]
+      .filter((each) => each !== null)
+      .join('. ') || null
+  );
 }
 
 function many(count: number, what: string): string {

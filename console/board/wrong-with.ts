@@ -1,6 +1,7 @@
 import type { Attention } from '../wire.ts';
 import { words } from '../parts/tones.ts';
 import { inShort } from '../../src/core/domain/explain-cause.ts';
+import { saysOf } from '../../src/core/domain/explain-failure.ts';
 import type { Ticket } from './ticket-of.ts';
 
 export type Wrong = {
@@ -42,7 +43,8 @@ export function wrongWith(ticket: Ticket, known: Elsewhere): Wrong | undefined {
   if (order.change === 'not_applied' && order.needsOperator) {
     return { words: 'changed: tell the restaurant', tone: 'bad', needsPerson: true };
   }
-  if (order.cancellation !== null) return { words: `cancel ${order.cancellation}`, tone: 'warn', needsPerson: false };
+  if (order.cancellation !== null)
+    return { words: `cancel ${words(order.cancellation)}`, tone: 'warn', needsPerson: false };
   if (order.placement === 'held') return { words: named('held', why), tone: 'warn', needsPerson: false };
   if (order.placement === 'in_doubt') return { words: named('in doubt', why), tone: 'warn', needsPerson: false };
   if (order.placement === 'waiting' && order.problem !== null) {
@@ -51,7 +53,7 @@ export function wrongWith(ticket: Ticket, known: Elsewhere): Wrong | undefined {
   // A process of the previous version does not send it.
   const failure = (order as Partial<typeof order>).refreshFailure ?? undefined;
   if (failure) {
-    const about = inShort(failure.cause) ?? failure.problem ?? undefined;
+    const about = inShort(failure.cause) ?? saysOf(failure.problem) ?? undefined;
     return { words: named('not fetched again', about), tone: 'warn', needsPerson: false };
   }
   return mayHaveMissedStatus(ticket, known)

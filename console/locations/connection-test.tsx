@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { ask } from '../api.ts';
 import { Badge } from '../parts/badge.tsx';
+import { Problem, Said } from '../parts/said.tsx';
 import { Time } from '../parts/time.tsx';
 import { WithRole } from '../parts/with-role.tsx';
 import type { CheckedLocation } from '../wire.ts';
@@ -63,17 +64,17 @@ function Result({ checked, at }: { checked: CheckedLocation; at: string }) {
   if (checked.state === 'unchecked') {
     return (
       <p>
-        <Badge tone="warn">settings read</Badge> The settings can be read. {checked.detail}.
+        <Badge tone="warn">settings read</Badge> The settings can be read. <Said text={checked.detail} />.
       </p>
     );
   }
   return (
     <>
+      <div>
+        <Badge tone="bad">failed</Badge> <Problem text={checked.problem} /> Tested <Time at={at} />.
+      </div>
       <p>
-        <Badge tone="bad">failed</Badge> {checked.problem}. Tested <Time at={at} />.
-      </p>
-      <p>
-        <b>What to do:</b> {checked.toDo}.
+        <b>What to do:</b> <Said text={checked.toDo} />.
       </p>
     </>
   );

@@ -2,8 +2,9 @@ import { printable } from '../../src/observe/terminal-text.ts';
 import { clockTime } from '../parts/clock-time.ts';
 import { duration } from '../parts/duration.ts';
 import { locationName, vendorName } from '../parts/names.ts';
-import { pathInWords } from '../parts/path-in-words.ts';
-import { describeAction } from '../audit/describe-action.ts';
+import { explainFailure, inPlainWords, saysOf } from '../../src/core/domain/explain-failure.ts';
+import { pathInWords } from '../../src/core/domain/path-in-words.ts';
+import { describeAction } from '../../src/core/domain/describe-action.ts';
 import { OUTCOME_TONES, words, type Tone } from '../parts/tones.ts';
 import type { WebhookOutcome, Happening, ShownOrder } from '../wire.ts';
 
@@ -13,6 +14,8 @@ export type StoryLine = {
   tone: Tone;
   /** Details, shown smaller. */
   more: string[];
+  /** Codes, for a technician. */
+  details?: string;
   /** The webhook or replay that caused it. */
   webhookId?: string;
   /** True if it has no new information, or changed nothing. */
@@ -65,7 +68,7 @@ export function describeHappening({ at, what, details }: Happening, story: Shown
     case 'restaurant notified':
       return restaurantNotified(details as Notice);
     case 'restaurant answered':
-      return restaurantAnswered(details as Notice);
+      return restaurantAnswered(details as Notice, story);
     case 'placement finished':
       return finished(details as ShownOrder['placement'], story);
     case 'cancel finished':
@@ -108,26 +111,42 @@ function restaurantNotified({ contact, via, reason, outcome, problem }: Notice):
   const who = `The restaurant${contact === null ? '' : ` (${contact})`}`;
   const about = words(reason);
   if (outcome === 'sent') return { sentence: `${who} was notified ${BY[via]} (${about})`, tone: 'plain', more: [] };
-  const more = [about, ...(problem === null ? [] : [problem])];
+  const { more: why, ...details } = becauseOf(problem);
+  const more = [about, ...why];
   return outcome === 'gave_up'
-    ? { sentence: `${who} could not be notified ${BY[via]}: call it`, tone: 'bad', more }
-    : { sentence: `${who} is being notified ${BY[via]}`, tone: problem === null ? 'busy' : 'warn', more };
+    ? { sentence: `${who} could not be notified ${BY[via]}: call it`, tone: 'bad', more, ...details }
+    : { sentence: `${who} is being notified ${BY[via]}`, tone: problem === null ? 'busy' : 'warn', more, ...details };
 }
 
-function restaurantAnswered({ contact, answer }: Notice): StoryLine {
-  return { sentence: `${contact ?? 'The restaurant'} answered: ${words(answer ?? '')}`, tone: 'good', more: [] };
+function restaurantAnswered({ contact, answer, answeredAt }: Notice, { actions }: ShownOrder): StoryLine {
+  // The line of the action says the same.
+  const isTold = actions.some(
+    ({ by, outcome, after, endedAt }) =>
+      by.id === 'answer link' && outcome === 'done' && after === answer && near(endedAt, answeredAt),
+  );
+  const sentence = `${contact ?? 'The restaurant'} answered: ${words(answer ?? '')}`;
+  return { sentence, tone: 'good', more: [], ...(isTold && { isKnown: true }) };
 }
+
+/** Why something failed. */
+function becauseOf(problem: string | null): Pick<StoryLine, 'more' | 'details'> {
+  if (problem === null) return { more: [] };
+  const { details } = explainFailure(problem);
+  return { more: [saysOf(problem) ?? ''], ...(details !== null && { details }) };
+}
+
+const near = (one: string | null, other: string | null): boolean =>
+  Math.abs(Date.parse(one ?? '') - Date.parse(other ?? '')) < 60_000;
 
 function hasFinalStatus({ order }: ShownOrder): boolean {
   return order !== null && ['completed', 'cancelled', 'failed'].includes(order.status ?? '');
 }
 
 function acted(action: Action): StoryLine {
-  const { isChange, sentence, tone, more } = describeAction(action);
+  const { isChange, details, ...line } = describeAction(action);
   return {
-    sentence,
-    tone,
-    more,
+    ...line,
+    ...(details !== null && { details }),
     ...(action.webhookId !== null && { webhookId: action.webhookId }),
     ...(!isChange && { isKnown: true }),
   };
@@ -137,7 +156,7 @@ function fetched({ fulfillment, locationId, leftOut = [] }: Partial<NonNullable<
   const about = [fulfillment, locationId && `for ${locationName(locationId)}`].filter(
     (part) => typeof part === 'string',
   );
-  const without = leftOut.map(({ code, path }) => `without ${path}: ${words(code)}`);
+  const without = leftOut.map(({ code, path }) => `without ${pathInWords(path)}: ${words(code)}`);
   return {
     sentence: 'The order was fetched from the platform',
     tone: without.length === 0 ? 'plain' : 'warn',
@@ -152,10 +171,12 @@ function changed({ paths }: { paths: string[] }): StoryLine {
 }
 
 function notRefreshed({ problem, nextAttemptAt }: NonNullable<ShownOrder['refreshFailure']>): StoryLine {
+  const { more: why, ...details } = becauseOf(problem);
   return {
     sentence: 'The order cannot be fetched again: a change or cancel may be missing',
     tone: 'warn',
-    more: [...(problem === null ? [] : [problem]), `next try at ${clockTime(nextAttemptAt)}`],
+    ...details,
+    more: [...why, `next try at ${clockTime(nextAttemptAt)}`],
   };
 }
 
@@ -228,15 +249,17 @@ const CANCEL_ANSWERS = new Map(
 );
 
 function callEnded({ call, attempt, outcome, httpStatus, milliseconds, error, reasonCode }: Call): StoryLine {
+  const { more: why, ...details } = becauseOf(error);
+  const answered = (call === 'cancelOrder' && CANCEL_ANSWERS.get(outcome)) || ANSWERS.get(outcome);
   return {
-    ...((call === 'cancelOrder' && CANCEL_ANSWERS.get(outcome)) ||
-      ANSWERS.get(outcome) || { sentence: `The call failed unexpectedly: ${outcome}`, tone: 'bad' }),
+    ...(answered ?? { sentence: 'The call failed unexpectedly', tone: 'bad', details: outcome }),
+    ...details,
     more: [
       `attempt ${attempt}`,
       ...(httpStatus === null ? [] : [`HTTP ${httpStatus}`]),
       ...(milliseconds === null ? [] : [`took ${duration(milliseconds)}`]),
       ...reasonOf({ reasonCode, itemIds: null }),
-      ...(error === null ? [] : [error]),
+      ...why,
     ],
     ending: [call, outcome, httpStatus, error].join(' '),
   };
@@ -262,7 +285,7 @@ function delivered({ webhookId, integration, outcome, events, reason, replayOf, 
       vendorName(integration),
       outcome,
       ...(events > 1 ? [`${events} events in it`] : []),
-      ...(reason === null ? [] : [reason]),
+      ...(reason === null ? [] : [inPlainWords(reason)]),
     ],
     webhookId,
   };
@@ -270,6 +293,8 @@ function delivered({ webhookId, integration, outcome, events, reason, replayOf, 
 
 function reported(event: Recorded, { posIds, placement }: ShownOrder): StoryLine {
   const { status, nativeStatus, outcome, conflict, sequence, providerOrderId, webhookId } = event;
+  const native = printable(nativeStatus);
+  const said = inPlainWords(native);
   // The end of the placement has a line with more facts.
   const isOurWithdrawal = webhookId === null && status === 'cancelled' && placement.state === 'withdrawn';
   const who = webhookId === null ? 'Expediter set the status' : 'The POS reported';
@@ -280,14 +305,13 @@ function reported(event: Recorded, { posIds, placement }: ShownOrder): StoryLine
       ...(conflict ? ['it contradicts what we know, so a person has to check it'] : []),
       ...reasonOf(event),
       ...timesOf(event),
-      ...(webhookId === null || nativeStatus.toLowerCase() === status
-        ? []
-        : [`POS status “${printable(nativeStatus)}”`]),
+      ...(webhookId === null || nativeStatus.toLowerCase() === status ? [] : [`POS status “${said}”`]),
       // A single POS id is shown in the facts of the order already.
       ...(providerOrderId === null || posIds.length < 2 ? [] : [`POS id ${printable(providerOrderId)}`]),
       ...(sequence === null ? [] : [`message ${sequence}`]),
       ...happenedBefore(event),
     ],
+    ...(native !== said && { details: `POS status “${native}”` }),
     ...(conflict && { isConflict: true }),
     ...((outcome === 'duplicate' || isOurWithdrawal) && !conflict && { isKnown: true }),
   };
@@ -359,14 +383,14 @@ function published({ sequence }: Message, at: string, { live }: ShownOrder): Sto
 
 function finished({ state, problem, cause }: ShownOrder['placement'], { order }: ShownOrder): StoryLine {
   if (state === 'sent') return { sentence: 'The ticket is at the POS: it is placed', tone: 'good', more: [] };
-  const more = problem === null ? [] : [problem];
+  const why = becauseOf(problem);
   if (state === 'withdrawn') {
     const sentence =
       cause?.code === 'order_skipped' ? 'The order is not for us' : 'Cancelled before it reached the POS';
-    return { sentence, tone: 'warn', more };
+    return { sentence, tone: 'warn', ...why };
   }
   const sentence = order === null ? 'The order failed, but can be retried' : 'The order failed, which is final';
-  return { sentence, tone: 'bad', more };
+  return { sentence, tone: 'bad', ...why };
 }
 
 function cancelFinished({ state, problem }: Cancellation, { order, placement }: ShownOrder): StoryLine {
@@ -381,6 +405,6 @@ function cancelFinished({ state, problem }: Cancellation, { order, placement }: 
   return {
     sentence: 'The order was not cancelled and continues',
     tone: 'warn',
-    more: problem === null ? [] : [problem],
+    ...becauseOf(problem),
   };
 }

@@ -1,6 +1,6 @@
 import { ask } from '../api.ts';
 import { Loading } from '../parts/loading.tsx';
-import { pathInWords } from '../parts/path-in-words.ts';
+import { pathInWords } from '../../src/core/domain/path-in-words.ts';
 import { Time } from '../parts/time.tsx';
 import { words } from '../parts/tones.ts';
 import { useLoaded } from '../parts/use-loaded.ts';

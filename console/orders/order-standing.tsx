@@ -5,6 +5,7 @@ import { announce } from '../parts/announce.ts';
 import { now } from '../parts/clock.ts';
 import { Confirm } from '../parts/confirm.tsx';
 import { Copyable } from '../parts/copyable.tsx';
+import { Problem, Said } from '../parts/said.tsx';
 import { WhereToRun } from '../parts/where-to-run.tsx';
 import { duration } from '../parts/duration.ts';
 import { Time } from '../parts/time.tsx';
@@ -227,14 +228,18 @@ function Banner({
     <div class={`orders-banner ${tone}`}>
       <div>
         <p class="orders-sentence">{sentence}</p>
-        {problem !== null && !isProblemLast && <p>{problem}</p>}
+        {problem !== null && !isProblemLast && (
+          <div>
+            <Problem text={problem} />
+          </div>
+        )}
         {more}
         {toDo.map(
           ({ say, link }) =>
             // A step that ends so is only a command.
             !say.endsWith(':') && (
               <div key={say}>
-                {say} {link !== undefined && <a href={link.href}>{link.name}</a>}
+                <Said text={say} /> {link !== undefined && <a href={link.href}>{link.name}</a>}
               </div>
             ),
         )}
@@ -245,7 +250,7 @@ function Banner({
               ({ say, run }) =>
                 run !== undefined && (
                   <div key={say}>
-                    {say}
+                    <Said text={say} />
                     <Copyable text={run} label={`the command: ${say}`} />
                   </div>
                 ),
@@ -257,7 +262,11 @@ function Banner({
           {advice} {nextAt !== undefined && <NextTry at={nextAt} />}{' '}
           {failsAt !== undefined && <Deadline at={failsAt} />}
         </p>
-        {problem !== null && isProblemLast && <p class="orders-about">{problem}</p>}
+        {problem !== null && isProblemLast && (
+          <div class="orders-about">
+            <Problem text={problem} />
+          </div>
+        )}
       </div>
       <div class="buttons">{children}</div>
     </div>

@@ -10,6 +10,8 @@ import { Loading } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
 import { Ago, Time } from '../parts/time.tsx';
 import { MEMBER_STATE_TONES, PLACEMENT_TONES, words } from '../parts/tones.ts';
+import { Problem } from '../parts/said.tsx';
+import { saysOf } from '../../src/core/domain/explain-failure.ts';
 import { useFilters } from '../parts/use-filters.ts';
 import { Pick } from '../parts/pick.tsx';
 import { LocationLink, LocationName } from '../parts/location-field.tsx';
@@ -55,9 +57,9 @@ function Held({ at, orders, again }: { at: string; orders: readonly Row[]; again
   return (
     <div class="sheet case">
       {problems.map((problem) => (
-        <p key={problem}>
-          <b>{problem}</b>
-        </p>
+        <div key={problem}>
+          <Problem text={problem} />
+        </div>
       ))}
       <FixSettings
         locationId={at}
@@ -218,8 +220,8 @@ function OrderRow({ order, chosen }: { order: Row; chosen: Chosen }) {
       </td>
       <td class="orders-problem">
         {inShort(cause) ??
-          problem ??
-          (failure ? `not fetched again: ${inShort(failure.cause) ?? failure.problem}` : changes?.join('; '))}
+          saysOf(problem) ??
+          (failure ? `not fetched again: ${inShort(failure.cause) ?? saysOf(failure.problem)}` : changes?.join('; '))}
       </td>
       <td>
         {memberState === null ? (

@@ -3,6 +3,7 @@ import { ReplayDialog } from '../webhooks/replay-dialog.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { duration } from '../parts/duration.ts';
 import { may } from '../may.ts';
+import { Details } from '../parts/said.tsx';
 import { Time } from '../parts/time.tsx';
 import type { ShownOrder } from '../wire.ts';
 import { pageOf } from '../parts/page-of.ts';
@@ -55,7 +56,7 @@ function StoryLine({
   /** Undefined without permission. */
   onReplay: ((webhookId: string) => void) | undefined;
 }) {
-  const { at, what, waitMs, tone, sentence, more, webhookId, isConflict, notified } = line;
+  const { at, what, waitMs, tone, sentence, more, details, webhookId, isConflict, notified } = line;
   return (
     <li class={`orders-line ${tone}${QUIET.includes(what) ? ' quiet' : ''}`} data-what={what}>
       <span class="orders-when">
@@ -73,6 +74,7 @@ function StoryLine({
       <div class="orders-what">
         <span class="orders-said">{sentence}</span> {isConflict && <Badge tone="bad">conflict</Badge>}{' '}
         {more.length > 0 && <span class="orders-more">{more.join(' · ')}</span>}
+        {details && <Details>{details}</Details>}
         {notified !== undefined && (
           <span class={`orders-notified ${notified.tone}`}>
             <span>{notified.sentence}</span>{' '}

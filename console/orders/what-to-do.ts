@@ -2,6 +2,7 @@ import { vendorName } from '../parts/names.ts';
 import type { Tone } from '../parts/tones.ts';
 import type { Step } from '../../src/core/domain/remedy.ts';
 import type { ShownOrder } from '../wire.ts';
+import { saysOf } from '../../src/core/domain/explain-failure.ts';
 import { helpWith, PAUSES } from '../../src/core/domain/explain-cause.ts';
 
 /** The state of an order at its POS, and what an operator can do. */
@@ -115,7 +116,7 @@ export function retryMeans({ placement, order }: ShownOrder, now: number): strin
   const final = 'If the POS refuses the order, it fails, which is final. The platform would have to place a new order.';
   if (state === 'held') {
     return [
-      `The order is retried now. If the cause is not fixed (${problem ?? 'see above'}), it is held again.`,
+      `The order is retried now. If the cause is not fixed (${saysOf(problem) ?? 'see above'}), it is held again.`,
       ...(order === null ? [] : [final]),
     ];
   }

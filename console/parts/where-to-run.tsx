@@ -1,8 +1,7 @@
 export function WhereToRun() {
   return (
     <p class="faint">
-      Run commands with the service's command line, <code>expediter</code>, in the environment of the service. See
-      docs/cli.md.
+      Run commands with the service's command line, <code>expediter</code>, in the environment of the service.
     </p>
   );
 }

@@ -17,7 +17,8 @@ import { aboutIds } from './about-draft.ts';
 import { AboutFields } from './about-fields.tsx';
 import { Changes, Warnings } from './changes.tsx';
 import { withoutChanged } from './field-problems.ts';
-import { labelOf } from './label-of.ts';
+import { Problem } from '../parts/said.tsx';
+import { labelOf } from '../../src/core/domain/label-of.ts';
 import { editOf, moveEdit, patchOf, type Edit } from './location-edit.ts';
 import './set-up.css';
 import { draftOf, fieldsOf, idsOf, type Field, type Schema } from './settings-fields.ts';
@@ -61,7 +62,9 @@ export function Configuration({ location, onDone }: { location: ShownLocation; o
         )}
       </div>
       {location.settingsProblem !== null && (
-        <p class="problem">Orders cannot be sent with these settings: {location.settingsProblem}.</p>
+        <div class="problem">
+          Orders cannot be sent with these settings. <Problem text={location.settingsProblem} />
+        </div>
       )}
       {mode === 'edit' ? (
         <EditForm location={location} onDone={onDone} onSaved={setSaved} onClose={() => setMode('show')} />

@@ -8,6 +8,7 @@ import { now } from '../parts/clock.ts';
 import { Confirm } from '../parts/confirm.tsx';
 import { CopyButton, Copyable } from '../parts/copyable.tsx';
 import { vendorName } from '../parts/names.ts';
+import { Problem, Said } from '../parts/said.tsx';
 import { Time } from '../parts/time.tsx';
 import type { ConnectedLocation, IssuedToken, PlacedTest, ShownLocation } from '../wire.ts';
 import { minorUnitsOf } from './minor-units.ts';
@@ -206,11 +207,11 @@ function Result({ placed, pos }: { placed: PlacedTest; pos: string }) {
   if (placed.state === 'failed') {
     return (
       <>
+        <div>
+          <Badge tone="bad">failed</Badge> <Problem text={placed.problem} />
+        </div>
         <p>
-          <Badge tone="bad">failed</Badge> {placed.problem}.
-        </p>
-        <p>
-          <b>What to do:</b> {placed.toDo}
+          <b>What to do:</b> <Said text={placed.toDo} />
         </p>
       </>
     );

@@ -1,8 +1,9 @@
 import { issueInWords } from '../../src/core/domain/issue-in-words.ts';
 import { Refused } from '../call.ts';
-import { pathInWords } from '../parts/path-in-words.ts';
+import { pathInWords } from '../../src/core/domain/path-in-words.ts';
 import type { ShapeIssue } from '../wire.ts';
-import { labelOf } from './label-of.ts';
+import { inPlainWords } from '../../src/core/domain/explain-failure.ts';
+import { labelOf } from '../../src/core/domain/label-of.ts';
 
 /** Sentences by the ids of the inputs that they are about. */
 export type FieldProblems = Readonly<Record<string, string>>;
@@ -27,7 +28,7 @@ export function problemsOf(
     const name = id?.split('.').at(-1) ?? '';
     const inList = /^\d/.test(rest) ? pathInWords(`${name}.${rest}`) : '';
     const words = inList || (/^\d+$/.test(name) ? pathInWords(id ?? '') : '');
-    const subject = words.charAt(0).toUpperCase() + words.slice(1) || rest || labelOf(name);
+    const subject = words.charAt(0).toUpperCase() + words.slice(1) || inPlainWords(rest) || labelOf(name);
     const named = { ...issue, path: id === undefined ? path : subject };
     // An empty input is left out of the request, and then the kind that is required says nothing to people.
     const sentence = issue.received === 'missing' ? `${named.path} is missing.` : `${issueInWords(named)}.`;

@@ -122,10 +122,7 @@ function Wizard({ providers }: { providers: readonly ShownProvider[] }) {
           {now === 1 && <First draft={draft} problems={problems} providers={providers} put={put} />}
           {now === 2 && (
             <>
-              <p class="faint">
-                What each setting means is in <code>docs/providers/{draft.integration}.md</code>. Secrets are stored
-                encrypted, and are never shown again.
-              </p>
+              <p class="faint">Secrets are stored encrypted, and are never shown again.</p>
               <SettingsForm
                 key={draft.integration}
                 fields={fields}

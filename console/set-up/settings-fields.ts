@@ -1,4 +1,5 @@
-import { labelOf } from './label-of.ts';
+import { valueInWords } from '../../src/core/domain/describe-change.ts';
+import { labelOf } from '../../src/core/domain/label-of.ts';
 
 /** A part of the JSON Schema of settings (draft 2020-12), as far as a form needs it. */
 export type Schema = {
@@ -135,7 +136,7 @@ function wordsOf(value: unknown): string {
 /** A default of `{}` says nothing. */
 function fallbackOf({ default: value }: Schema): string | undefined {
   if (value === undefined || JSON.stringify(value) === '{}') return undefined;
-  return typeof value === 'object' ? JSON.stringify(value) : wordsOf(value);
+  return typeof value === 'object' ? valueInWords(JSON.stringify(value)) : wordsOf(value);
 }
 
 /** All inputs, also those in groups. */

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { Copyable } from '../parts/copyable.tsx';
+import { Said } from '../parts/said.tsx';
 import { WhereToRun } from '../parts/where-to-run.tsx';
 import type { Explanation } from '../../src/core/domain/explain-webhook.ts';
 
@@ -17,9 +18,13 @@ export function Explained({
   return (
     <div class="webhooks-explained">
       <div>
-        <p class="webhooks-what">{what}.</p>
+        <p class="webhooks-what">
+          <Said text={what} />.
+        </p>
         {details.map((detail) => (
-          <p key={detail}>{detail}</p>
+          <p key={detail}>
+            <Said text={detail} />
+          </p>
         ))}
         {children}
       </div>
@@ -45,7 +50,7 @@ function Steps({ toDo }: Pick<Explanation, 'toDo'>) {
       <ol class="webhooks-to-do">
         {toDo.map(({ say, link, run }) => (
           <li key={say}>
-            {say}
+            <Said text={say} />
             {link !== undefined && (
               <>
                 {' '}

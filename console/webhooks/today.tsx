@@ -1,5 +1,6 @@
 import { printable } from '../../src/observe/terminal-text.ts';
 import { words } from '../parts/tones.ts';
+import { Details, Said } from '../parts/said.tsx';
 import { Time } from '../parts/time.tsx';
 import type { ShownWebhook } from '../wire.ts';
 import { explainDrop, explainRefusal } from './explain.ts';
@@ -13,8 +14,7 @@ export function Today({ shown, isRevealed }: { shown: ShownWebhook; isRevealed: 
       <Contents shown={shown} isRevealed={isRevealed} />
       {unread.length > 0 && (
         <p>
-          These fields could not be read, and the rest counts:{' '}
-          <span class="mono">{unread.map(printable).join(', ')}</span>.
+          These fields could not be read, and the rest counts: <code>{unread.map(printable).join(', ')}</code>.
         </p>
       )}
     </>
@@ -23,12 +23,17 @@ export function Today({ shown, isRevealed }: { shown: ShownWebhook; isRevealed: 
 
 function Contents({ shown, isRevealed }: { shown: ShownWebhook; isRevealed: boolean }) {
   const { today } = shown;
-  if ('refused' in today) return <p>{explainRefusal(today, shown).what}.</p>;
+  if ('refused' in today)
+    return (
+      <p>
+        <Said text={`${explainRefusal(today, shown).what}.`} />
+      </p>
+    );
   if ('dropped' in today) {
     return (
       <>
         <p>It would be dropped again. {explainDrop({ cause: today.cause, reason: today.dropped }, shown).what}.</p>
-        {today.dropped !== shown.reason && <p class="faint mono">{today.dropped}</p>}
+        {today.dropped !== shown.reason && <Details>{today.dropped}</Details>}
       </>
     );
   }
@@ -52,7 +57,10 @@ function Contents({ shown, isRevealed }: { shown: ShownWebhook; isRevealed: bool
           <dl>
             <dt>Status</dt>
             <dd>
-              <b>{words(event.status)}</b> <span class="faint">(POS status {printable(event.nativeStatus)})</span>
+              <b>{words(event.status)}</b>{' '}
+              <span class="faint">
+                (POS status <code>{printable(event.nativeStatus)}</code>)
+              </span>
             </dd>
             <dt>Order</dt>
             <dd>

@@ -9,6 +9,7 @@ import { LocationLink } from '../parts/location-field.tsx';
 import { locationName, vendorName } from '../parts/names.ts';
 import { Page } from '../parts/page.tsx';
 import { Reveal } from '../parts/reveal.tsx';
+import { Details } from '../parts/said.tsx';
 import { Ago, Time } from '../parts/time.tsx';
 import { OUTCOME_TONES } from '../parts/tones.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
@@ -172,7 +173,7 @@ function Standing({ shown, canReplay, onReplay }: { shown: ShownWebhook; canRepl
         </p>
       )}
       <Explained explanation={explainDrop(shown, shown)} isOver={isFixed}>
-        {reason !== null && <p class="faint mono">{reason}</p>}
+        {reason !== null && <Details>{reason}</Details>}
         {button}
       </Explained>
       {'refused' in today && <Explained explanation={explainRefusal(today, shown)} />}

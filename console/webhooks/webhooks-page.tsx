@@ -8,6 +8,7 @@ import { vendorName } from '../parts/names.ts';
 import { Page } from '../parts/page.tsx';
 import { Paged } from '../parts/paged.tsx';
 import { Pick } from '../parts/pick.tsx';
+import { Said } from '../parts/said.tsx';
 import { Ago, Time } from '../parts/time.tsx';
 import { OUTCOME_TONES } from '../parts/tones.ts';
 import { useChosen, type Chosen } from '../parts/use-chosen.ts';
@@ -106,7 +107,7 @@ function Cause({ newest, replayed, onSaved }: { newest: string; replayed: Outcom
         </p>
       ) : (
         <p>
-          <b>{what}.</b> {isOfSettings ? details[0] : toDo.at(-1)?.say}
+          <b>{what}.</b> <Said text={(isOfSettings ? details[0] : toDo.at(-1)?.say) ?? ''} />
         </p>
       )}
       {!isFixed && isOfSettings && (

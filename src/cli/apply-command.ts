@@ -162,8 +162,11 @@ function stepsInWords(steps: readonly Step[], are: 'planned' | 'done'): string {
     .filter(({ action, problem }) => action !== 'none' || problem !== undefined)
     .flatMap(({ locationId, action, changes, problem }) => {
       const isStuck = problem !== undefined;
-      if (isStuck) return [{ location: locationId, '': 'not possible', field: '', before: '', after: problem }];
-      if (action !== 'change') return [{ location: locationId, '': action, field: '', before: '', after: '' }];
+      if (isStuck) return [{ location: locationId, '': 'not possible', field: '', change: problem }];
+      if (action !== 'change') {
+        const field = changes.map((change) => change.field).join(', ');
+        return [{ location: locationId, '': action, field, change: '' }];
+      }
       return changes.map((change, nth) => ({
         location: nth === 0 ? locationId : '',
         '': nth === 0 ? action : '',

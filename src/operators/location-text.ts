@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { whatChanged } from '../core/domain/describe-change.ts';
 import { facts, sections, table, tableOf, time, titled, titledFacts } from '../terminal/print.ts';
 import type { ShownAvailability } from '../core/kitchens/settle-kitchens.ts';
 import type { LocationRow } from '../core/locations/locations.ts';
@@ -111,12 +112,7 @@ export function changeInWords(done: Omit<Changed, 'warnings'> & Partial<Changed>
   return sections(`${first}${next}`, warned, created && !isDry ? '' : table(changes.map(changeRow)));
 }
 
-/** One changed field for people, as the columns of a table. */
-export function changeRow({ field, before, after }: LocationChange): LocationChange {
-  const isSame = after !== null && before === after;
-  return {
-    field,
-    before: before === 'set' ? 'a secret' : before,
-    after: after === 'set' ? (isSame ? 'another secret' : 'a secret') : isSame ? `${after}, changed` : after,
-  };
+/** One changed field for people, as the columns of a table. The field is named as in a file. */
+export function changeRow(change: LocationChange): { field: string; change: string } {
+  return { field: change.field, change: whatChanged(change) };
 }

@@ -1,3 +1,4 @@
+import { explainFailure, saysOf } from '../core/domain/explain-failure.ts';
 import { helpWith } from '../core/domain/explain-cause.ts';
 import { inOneLine } from '../core/domain/remedy.ts';
 import { facts, sections, table, tableOf, time, titled, titledTable } from '../terminal/print.ts';
@@ -20,7 +21,7 @@ export function ordersTable(rows: readonly ListedOrder[]): string {
     status: row.status,
     'POS id': row.providerOrderId,
     ended: time(row.endedAt),
-    problem: row.problem ?? (row.refreshFailure && `not fetched again: ${row.refreshFailure.problem}`),
+    problem: saysOf(row.problem) ?? (row.refreshFailure && `not fetched again: ${saysOf(row.refreshFailure.problem)}`),
   }));
 }
 
@@ -76,7 +77,7 @@ function factsOf(shown: ShownOrder): string {
     'read from': shown.archive,
     erased: time(order?.erasedAt ?? null),
     placement: placement.state.replace('_', ' '),
-    problem: placement.problem,
+    problem: withDetails(placement.problem),
     'to do': toDoOf(shown),
     'taken care of by': shown.case?.holder,
     'alarm hidden until': time(shown.snoozedUntil),
@@ -101,7 +102,7 @@ export function orderInWords(shown: ShownOrder): string {
       ms: each.milliseconds,
       outcome: each.outcome,
       http: each.httpStatus,
-      error: each.error,
+      error: withDetails(each.error),
       code: each.reasonCode,
     })),
     titledTable('History', shown.history, (each) => ({
@@ -135,13 +136,19 @@ export function orderInWords(shown: ShownOrder): string {
       contact: each.contact,
       by: each.via,
       outcome: each.outcome?.replace('_', ' ') ?? 'not sent yet',
-      problem: each.problem,
+      problem: withDetails(each.problem),
       answer: each.answer?.replaceAll('_', ' '),
       answered: time(each.answeredAt),
     })),
     titled('Notes', notesTable(shown.notes)),
     titled('What operators did', actsTable(shown.actions)),
   );
+}
+
+/** What happened, and for a technician what is stored of it. */
+function withDetails(problem: string | null): string | null {
+  const details = problem === null ? null : explainFailure(problem).details;
+  return details === null ? problem : `${saysOf(problem)} (${details})`;
 }
 
 /** The first step, if the order is not at its POS or its cancellation is not complete. */
@@ -162,7 +169,7 @@ function busyInWords(attempts: ShownOrder['attempts']): string {
 
 function failureInWords(failure: ShownOrder['refreshFailure']): string {
   if (failure === null) return '';
-  return `since ${time(failure.since)}: ${failure.problem}. Next try: ${time(failure.nextAttemptAt)}`;
+  return `since ${time(failure.since)}: ${withDetails(failure.problem)}. Next try: ${time(failure.nextAttemptAt)}`;
 }
 
 function changeInWords({ serviceOrderId, change }: ShownOrder): string {
@@ -180,5 +187,5 @@ function cancelInWords({ serviceOrderId, cancellation }: ShownOrder): string {
   const requested = `${state.replace('_', ' ')}, requested by ${requestedBy === 'expediter' ? 'Expediter' : `the ${requestedBy}`} at ${time(requestedAt)}`;
   const say =
     state === 'by_phone' ? `. Call, then: expediter order cancel ${serviceOrderId} --by-phone cancelled | refused` : '';
-  return `${requested}${problem === null ? '' : `: ${problem}`}${say}`;
+  return `${requested}${problem === null ? '' : `: ${withDetails(problem)}`}${say}`;
 }

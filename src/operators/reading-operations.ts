@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { describeAction, nameOf } from '../core/domain/describe-action.ts';
 import { table, tableOf, time } from '../terminal/print.ts';
 import { Id } from '../core/domain/order.ts';
 import type { Care } from '../core/cases/cases.ts';
@@ -163,10 +164,15 @@ export function actsTable(
     order: about.serviceOrderId,
     webhook: about.webhookId,
     about: about.subject,
-    before: about.before,
     outcome: about.outcome ?? 'unknown',
-    after: about.after,
+    what: whatWasDone({ at, by, ...about }),
   }));
+}
+
+/** The sentence without the name, which has a column. */
+function whatWasDone(action: RecordedAction): string {
+  const { sentence, more } = describeAction(action);
+  return [sentence.slice(nameOf(action.by).length + 1), ...more].join('; ');
 }
 
 export function notesTable(notes: Care['notes']): string {

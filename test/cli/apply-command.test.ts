@@ -52,7 +52,7 @@ describe.each([
     await write({ 'a.yaml': file('club-1'), 'both.yml': `${file('club-2')}---\n${file('club-3')}` });
     const plan = await apply();
     expect(plan).toMatchObject({ code: 2, error: '' });
-    expect(plan.out).toMatch(/^club-1 +create$/m);
+    expect(plan.out).toMatch(/^club-1 +create +integration, name, groups, settings\.ordersUrl, settings\.secret$/m);
     expect(plan.out).toContain('3 to create, 0 to change, 0 to remove, 0 unchanged');
     expect(await stored()).toEqual([]);
 
@@ -72,8 +72,8 @@ describe.each([
     await write({ 'a.yaml': file('club-1', 'secret: stdin:NEW', 'Other name') });
     const { code, out, error } = await run(['apply', '-f', folder], `NEW=${OTHER}\n`);
     expect({ code, error }).toEqual({ code: 2, error: '' });
-    expect(out).toMatch(/^club-1 +change +name +Club club-1 +Other name$/m);
-    expect(out).toMatch(/^ +settings\.secret +a secret +another secret$/m);
+    expect(out).toMatch(/^club-1 +change +name +Club club-1 → Other name$/m);
+    expect(out).toMatch(/^ +settings\.secret +changed$/m);
     expect(out).not.toContain('whsec');
   });
 

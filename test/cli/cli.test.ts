@@ -136,7 +136,11 @@ describe('the command line', () => {
   it.each([
     ['a field that is wrong', { ordersUrl, secret: 'hunter2-hunter2' }, /settings\.secret is not a Standard Webhooks/],
     ['a field that is missing', {}, /settings\.ordersUrl is missing; a string is required$/m],
-    ['a secret that is forgotten', { ordersUrl }, /settings\.secret is missing, .*"unsigned": true$/m],
+    [
+      'a secret that is forgotten',
+      { ordersUrl },
+      /settings\.secret is missing, .*set unsigned if the POS cannot sign$/m,
+    ],
     ['a secret with unsigned: true', { ...SETTINGS, secret: SECRET }, /settings\.unsigned contradicts secret/],
     ['an unknown field', { ...SETTINGS, colour: 'hunter2' }, /settings has no field colour$/m],
     ['an array instead of an object', 'hunter2', /settings is a string; an object is required/],

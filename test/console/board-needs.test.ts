@@ -173,7 +173,7 @@ describe('the list of what needs a person', () => {
     const groups = needs({ held, failed });
     expect(groups.map(({ needs }) => needs[0]?.brief)).toEqual([
       ['club-1', 'POS misconfigured'],
-      ['club-1', 'the POS answered 404: check ordersUrl'],
+      ['club-1', 'the POS answered 404: check “Orders URL”'],
     ]);
   });
 

@@ -1,10 +1,12 @@
+import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { ACT_CODES, describeAction } from '../../console/audit/describe-action.ts';
+import { ACT_CODES, describeAction } from '../../src/core/domain/describe-action.ts';
 import { groupActions } from '../../console/audit/group-actions.ts';
 import { browserOf } from '../../console/people/browser-of.ts';
 import { rightInWords } from '../../console/people/right-in-words.ts';
 import { rightOf, type Draft } from '../../console/people/right-of.ts';
 import type { RecordedAction } from '../../console/wire.ts';
+import { machineWordsIn } from '../system/machine-words.ts';
 import { ACCESS } from '../../src/operators/registry.ts';
 
 const action: RecordedAction = {
@@ -28,6 +30,7 @@ describe('an action', () => {
       sentence: 'Grace retried the order',
       tone: 'plain',
       more: ['held → sent'],
+      details: null,
       isChange: true,
     });
   });
@@ -37,8 +40,173 @@ describe('an action', () => {
     expect(named.filter((action) => !ACT_CODES.includes(action))).toEqual([]);
   });
 
+  it('has words for every action that the code records without a route', () => {
+    const recorded = globSync('src/**/*.ts').flatMap((file) => {
+      const text = readFileSync(file, 'utf8');
+      if (!/\b(audited|recordAction|recordAt\w+|recordGiven)\(/.test(text)) return [];
+      return [
+        ...text.matchAll(
+          /(?:action|late|failed|in_doubt|cancel_by_phone|changed): '([a-z ]+)'|recorded\([\w.]+, \w+, \w+, '([a-z ]+)'/g,
+        ),
+      ].map(([, one, other]) => one ?? other ?? '');
+    });
+    expect(recorded.length).toBeGreaterThan(20);
+    expect(recorded.filter((action) => !ACT_CODES.includes(action))).toEqual([]);
+  });
+
   it('that the console does not know is shown by its code', () => {
     expect(describeAction({ ...action, action: 'bake' }).sentence).toBe('Grace did “bake”');
+  });
+
+  it.each<[string, Partial<RecordedAction>, string]>([
+    [
+      'a secret that was changed',
+      { action: 'change', before: '{"settings.secret":"set"}', after: '{"settings.secret":"changed"}' },
+      'Grace changed the location · Secret: changed',
+    ],
+    [
+      'a new location',
+      {
+        action: 'put',
+        before: '{"name":null,"settings.secret":null}',
+        after: '{"name":"Nord","settings.secret":"set"}',
+      },
+      'Grace saved the location · Name: Nord · Secret: set',
+    ],
+    ['a change of nothing', { action: 'put', before: '{}', after: '{}' }, 'Grace saved the location · nothing changed'],
+    [
+      'an adopted application',
+      { action: 'change', before: null, after: '{"settings.application":"acme-us"}' },
+      'Grace changed the location · Application: acme-us',
+    ],
+    [
+      'an application',
+      { action: 'put application', subject: 'acme-us', before: null, after: 'changed clientId, clientSecret' },
+      'Grace saved the vendor application acme-us · changed: Client ID, Client secret',
+    ],
+    ['a case that was taken', { action: 'take case', before: 'nobody', after: 'Grace' }, 'Grace took the case'],
+    [
+      'a case that was taken over',
+      { action: 'take case', before: 'Ada', after: 'Grace' },
+      'Grace took the case over from Ada',
+    ],
+    [
+      'a case that was handed over',
+      { action: 'take case', before: 'Grace', after: 'Ada' },
+      'Grace handed the case over to Ada',
+    ],
+    [
+      "somebody else's case that was handed over",
+      { action: 'take case', before: 'Alan', after: 'Ada' },
+      'Grace handed the case over to Ada, Alan had it',
+    ],
+    ['a closed case', { action: 'close case', before: 'Ada', after: 'nobody' }, 'Grace closed the case · Ada had it'],
+    [
+      'a snoozed alarm',
+      { action: 'snooze', before: 'held', after: '2027-01-31T18:30:01+00:00' },
+      'Grace snoozed the alarm for 30 minutes',
+    ],
+    [
+      'an alarm that is shown again',
+      { action: 'snooze', before: 'held', after: 'shown' },
+      'Grace showed the alarm again',
+    ],
+    [
+      'a ticket that is there',
+      { action: 'resolve', before: 'in_doubt', after: 'sent' },
+      'Grace said that the ticket is at the POS',
+    ],
+    [
+      'a ticket that is not there',
+      { action: 'resolve', before: 'in_doubt', after: 'waiting' },
+      'Grace said that the ticket is not at the POS',
+    ],
+    [
+      'a cancel by telephone',
+      { action: 'conclude cancel', before: 'sent/by_phone', after: 'sent/cancelled' },
+      'Grace said that the restaurant cancelled the order',
+    ],
+    [
+      'a cancel that came too late',
+      { action: 'conclude cancel', before: 'sent/by_phone', after: 'sent/refused' },
+      'Grace said that the restaurant makes the order anyway',
+    ],
+    [
+      'an answer about a change',
+      { action: 'answer change', after: 'too_late' },
+      'Grace said that it is too late for the change',
+    ],
+    [
+      'a cancel',
+      { action: 'cancel', before: 'in_doubt', after: 'in_doubt/by_phone' },
+      'Grace cancelled the order · in doubt → in doubt, cancellation by phone',
+    ],
+    [
+      'a busy kitchen',
+      { action: 'make busy', before: 'open', after: '20 minutes' },
+      'Grace made the kitchen busy · 20 minutes more for each order',
+    ],
+    ['a pause', { action: 'pause', before: 'open', after: 'paused' }, 'Grace paused the location'],
+    [
+      'given roles',
+      {
+        action: 'give roles',
+        before: null,
+        after: '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11 ada@example.com: viewer,operator at club-1,club-2',
+      },
+      'Grace gave roles · ada@example.com: viewer, operator at club-1, club-2',
+    ],
+    ['a replay', { action: 'replay', before: null, after: 'applied' }, 'Grace replayed a webhook · applied'],
+    [
+      'a member search',
+      { action: 'search member', before: null, after: 'orders 3' },
+      'Grace searched the orders of a member · 3 of them here',
+    ],
+  ])('%s is a sentence', (_what, about, words) => {
+    const { sentence, more } = describeAction({ ...action, ...about });
+    expect([sentence, ...more].join(' · ')).toBe(words);
+  });
+
+  it("of a contact of a restaurant has the contact's name", () => {
+    const by = { kind: 'nobody', id: 'answer link', name: 'contact: Paolo at Trattoria Nord' } as const;
+    const { sentence } = describeAction({ ...action, by, action: 'resolve', before: 'in_doubt', after: 'not_there' });
+    expect(sentence).toBe('Paolo at Trattoria Nord said that the ticket is not at the POS');
+  });
+
+  it('of any kind, with any stored text and end, has words without codes, and a technician finds what is stored', () => {
+    const texts = [
+      null,
+      '',
+      '{}',
+      '{"settings.itemMap":"{\\"a\\":\\"b…"}',
+      '{"settings.ordersUrl":null,"groups":"[\\"nord\\"]"}',
+      'in_doubt/by_phone',
+      'too_late',
+    ];
+    const subject = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11';
+    // What these store are names of people, tokens and groups.
+    const named = ['take case', 'close case', 'issue token', 'revoke token', 'give roles', 'take roles'];
+    const shown = ACT_CODES.filter((code) => !named.includes(code)).flatMap((code) =>
+      [null, 'done', 'refused', 'failed'].flatMap((outcome) =>
+        texts.flatMap((before) =>
+          texts.map((after) =>
+            describeAction({
+              ...action,
+              action: code,
+              outcome,
+              before,
+              after,
+              subject,
+            }),
+          ),
+        ),
+      ),
+    );
+    expect(machineWordsIn(shown.flatMap(({ sentence, more }) => [sentence, ...more]))).toEqual([]);
+    expect(
+      shown.filter(({ sentence, more }) => [sentence, ...more].some((each) => each === '' || each.endsWith(': '))),
+    ).toEqual([]);
+    expect(shown.filter(({ details }) => !details?.includes(subject))).toEqual([]);
   });
 
   it('that was refused is shown as refused', () => {

@@ -88,7 +88,10 @@ describe('an event in a timeline', () => {
     expect(ended({ outcome: 'NeedsOperator' }).sentence).toContain('fixes');
     const unknown = ended({ outcome: 'unknown', httpStatus: null, milliseconds: null });
     expect(unknown).toMatchObject({ tone: 'bad', more: ['attempt 2'] });
-    expect(ended({ outcome: 'TypeError' }).sentence).toContain('TypeError');
+    expect(ended({ outcome: 'TypeError' })).toMatchObject({
+      sentence: 'The call failed unexpectedly',
+      details: 'TypeError',
+    });
   });
 
   it('a call without an end is shown as under way, or as a call whose process died', () => {

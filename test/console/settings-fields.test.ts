@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { NOTICE_REASONS } from '../../src/core/contacts/contact.ts';
 import { problemsOf, withoutChanged } from '../../console/set-up/field-problems.ts';
-import { labelOf } from '../../console/set-up/label-of.ts';
+import { labelOf } from '../../src/core/domain/label-of.ts';
 import { editOf, moveEdit, patchOf } from '../../console/set-up/location-edit.ts';
 import { minorUnitsOf } from '../../console/set-up/minor-units.ts';
 import { aboutIds, aboutOf, NO_ABOUT, NO_CONTACT, readAbout } from '../../console/set-up/about-draft.ts';

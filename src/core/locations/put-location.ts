@@ -448,6 +448,7 @@ function changesBetween(
   before: Configured | undefined,
   after: Configured,
 ): LocationChange[] {
+  const isNone = (value: unknown): boolean => value === undefined || value === null || isDeepStrictEqual(value, []);
   const shownOf = (of: Configured | undefined): Record<string, { value: unknown; text: string }> => {
     if (of === undefined) return {};
     const { integration, settings, contacts, ...details } = of;
@@ -461,14 +462,19 @@ function changesBetween(
       ['contacts', { value: contacts, text: 'set' }],
       ...Object.entries(settings)
         .filter(([, value]) => value !== undefined)
-        .map(([name, value]) => {
-          const text = maySee(provider, name, value) ? textOf(value) : (shownOrigin(value) ?? 'set');
-          return [`settings.${name}`, { value, text }];
+        .flatMap(([name, value]) => {
+          const isSeen = maySee(provider, name, value);
+          // Each key of a map is a field, so that a change names its key.
+          const parts = isSeen && isRecord(value) ? Object.entries(value) : [];
+          // A key without a value could disappear unnoticed.
+          if (parts.length > 0 && !parts.some(([, each]) => isNone(each)))
+            return parts.map(([key, each]) => [`settings.${name}.${key}`, shown(each)] as const);
+          const text = isSeen ? textOf(value) : (shownOrigin(value) ?? 'set');
+          return [[`settings.${name}`, { value, text }] as const];
         }),
     ]) as Record<string, { value: unknown; text: string }>;
   };
   const [was, is] = [shownOf(before), shownOf(after)];
-  const isNone = (value: unknown): boolean => value === undefined || value === null || isDeepStrictEqual(value, []);
   return [...new Set([...Object.keys(is), ...Object.keys(was)])].flatMap((field) => {
     const [old, now] = [was[field], is[field]];
     if (isDeepStrictEqual(old?.value, now?.value) || (isNone(old?.value) && isNone(now?.value))) return [];
@@ -478,6 +484,10 @@ function changesBetween(
 }
 
 const TEXT_MAX = 200;
+
+function shown(value: unknown): { value: unknown; text: string } {
+  return { value, text: textOf(value) };
+}
 
 function textOf(value: unknown): string {
   const text = typeof value === 'string' ? value : JSON.stringify(value);

@@ -45,7 +45,8 @@ export type Settings = z.infer<typeof Settings>;
 /** New locations must have a secret or declare `unsigned`. Existing locations continue to work without either. */
 export const NewSettings = Settings.refine(({ secret, unsigned }) => secret !== undefined || unsigned === true, {
   path: ['secret'],
-  error: 'is missing, so only the token in the URL proves the sender. Add secret, or write "unsigned": true',
+  error:
+    'is missing, so only the token in the URL proves the sender. Add a secret, or set unsigned if the POS cannot sign',
 });
 
 /** Returns the valid secrets. The current secret comes first. */

@@ -2,7 +2,10 @@ const CAPITALS = new Set(['url', 'id', 'guid', 'hmac', 'pos', 'sku']);
 
 /** Writes the name of a setting in words: `ordersUrl` as `Orders URL`. */
 export function labelOf(name: string): string {
-  const words = name.replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, ' ').split(' ');
+  const words = name
+    .replaceAll('_', ' ')
+    .replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, ' ')
+    .split(' ');
   return words
     .map((word, nth) => {
       const lower = word.toLowerCase();

@@ -4,7 +4,7 @@ export function pathInWords(path: string): string {
   for (const name of path.split('.')) {
     const nth = parts.length > 0 && /^\d+$/.test(name);
     if (nth) parts.push(`${parts.pop()?.replace(/s$/, '')} ${Number(name) + 1}`);
-    else parts.push(name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`));
+    else parts.push(name.replaceAll('_', ' ').replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`));
   }
   return parts.join(', ');
 }
