@@ -1,11 +1,14 @@
 import { useState } from 'preact/hooks';
+import { findNamed, nobodyNamed } from '../../src/core/domain/find-named.ts';
 import { ask } from '../api.ts';
 import { session } from '../sign-in.ts';
 import { announce } from './announce.ts';
 import './case.css';
 import { Choice } from './choice.tsx';
 import { Confirm } from './confirm.tsx';
+import { Loading } from './loading.tsx';
 import { Ago, Time } from './time.tsx';
+import { useLoaded } from './use-loaded.ts';
 import type { Care } from '../wire.ts';
 
 type About = { path: string; reload: () => void };
@@ -16,6 +19,23 @@ const SNOOZES = [
   ['120', '2 hours'],
   ['480', '8 hours'],
 ] as const;
+
+const myName = (): string | undefined => (session.value.state === 'in' ? session.value.name : undefined);
+
+/** Who has a case, and who gave it to them. */
+export function Holder({ holder, takenAt, givenBy, what }: NonNullable<Care['case']> & { what: string }) {
+  const isMine = holder === myName();
+  return (
+    <>
+      <b>{isMine ? `You have ${what}` : `${holder} has ${what}`}</b>
+      {givenBy && (
+        <>
+          , given {isMine && 'to you '}by {givenBy}, <Ago at={takenAt} />
+        </>
+      )}
+    </>
+  );
+}
 
 /**
  * Who takes care of an order or a location, and what people wrote about it.
@@ -33,8 +53,7 @@ export function CaseAndNotes({
 }: About & Care & { mayAct: boolean; isSilent?: boolean }) {
   const [dialog, setDialog] = useState<Dialog>();
   const [problem, setProblem] = useState<string>();
-  const me = session.value.state === 'in' ? session.value.name : undefined;
-  const isMine = taken !== null && taken.holder === me;
+  const isMine = taken !== null && taken.holder === myName();
   const isSnoozed = snoozedUntil !== null && Date.parse(snoozedUntil) > Date.now();
   const shared = { path, reload, onClose: () => setDialog(undefined) };
 
@@ -61,7 +80,13 @@ export function CaseAndNotes({
       <h2 id="case">Case and notes</h2>
       {taken !== null && (
         <p>
-          <b>{isMine ? 'You have this one' : `${taken.holder} has this one`}</b>, since <Time at={taken.takenAt} />.
+          <Holder {...taken} what="this one" />
+          {!taken.givenBy && (
+            <>
+              , since <Time at={taken.takenAt} />
+            </>
+          )}
+          .
         </p>
       )}
       {isSnoozed && (
@@ -164,30 +189,55 @@ function NoteForm({ path, reload }: About) {
 
 function HandOver({ path, reload, onClose }: About & { onClose: () => void }) {
   const [to, setTo] = useState('');
+  const [isLeft, setLeft] = useState(false);
+  const loaded = useLoaded((signal) => ask<{ people: string[] }>('GET', `${path}/case/people`, { signal }), [path]);
+  const names = (loaded.value?.people ?? []).filter((name) => name !== myName());
+  const holder = findNamed(to, names);
+  const isWrong = isLeft && to.trim() !== '' && holder === undefined;
   const handOver = async (): Promise<void> => {
-    await ask('PUT', `${path}/case`, { body: { to: to.trim() } });
-    announce(`${to.trim()} has this one`);
+    await ask('PUT', `${path}/case`, { body: { to: holder } });
+    announce(`${holder} has this one`);
     reload();
   };
   return (
     <Confirm
       title="Hand over this case"
       action="Hand over"
-      isReady={to.trim() !== ''}
+      isReady={holder !== undefined}
       onConfirm={handOver}
       onClose={onClose}
     >
-      <div class="case-form">
-        <label htmlFor="case-to">To whom? The name that the audit shows</label>
-        <input
-          id="case-to"
-          value={to}
-          maxLength={100}
-          autocomplete="off"
-          spellcheck={false}
-          onInput={({ currentTarget: { value } }) => setTo(value)}
-        />
-      </div>
+      <Loading loaded={loaded}>
+        {() => (
+          <div class="case-form">
+            <label htmlFor="case-to">To whom</label>
+            <input
+              id="case-to"
+              list="case-people"
+              value={to}
+              maxLength={255}
+              autocomplete="off"
+              spellcheck={false}
+              aria-invalid={isWrong}
+              aria-describedby="case-to-help"
+              onInput={({ currentTarget: { value } }) => setTo(value)}
+              onChange={() => setLeft(true)}
+            />
+            <datalist id="case-people">
+              {names.map((name) => (
+                <option key={name}>{name}</option>
+              ))}
+            </datalist>
+            <p id="case-to-help" class={isWrong ? 'problem' : 'faint'} role={isWrong ? 'alert' : undefined}>
+              {isWrong
+                ? nobodyNamed(to, names)
+                : names.length === 0
+                  ? 'Nobody else may take cases here yet. Give them the role operator on the page People.'
+                  : 'A person with the role operator here. They see that you gave it to them.'}
+            </p>
+          </div>
+        )}
+      </Loading>
     </Confirm>
   );
 }

@@ -36,6 +36,10 @@ export const AttentionEvent = z
     integration: z.string().nullable(),
     count: z.int().meta({ description: 'Number of orders, webhooks, messages or locations.' }),
     holder: z.string().nullable().meta({ description: 'The operator who takes care of it. Null for nobody.' }),
+    givenBy: z
+      .string()
+      .nullable()
+      .meta({ description: 'Who handed it over to the holder. Null if the holder took it.' }),
     openedAt: Instant,
     closedAt: Instant.nullable().meta({ description: 'When it needed nobody any more.' }),
     reminders: z.int().meta({ description: 'How often it was told again, because nobody took it.' }),

@@ -32,6 +32,8 @@ type Item = Pick<
   'kind' | 'serviceOrderId' | 'callOutCode' | 'locationId' | 'integration' | 'count' | 'holder'
 > & {
   key: string;
+  /** Left out if nobody handed it over: a process of the previous version does not write it. */
+  givenBy?: string;
 };
 
 const OF_ORDER: ReadonlySet<AttentionKind> = new Set(['in_doubt', 'cancel_by_phone', 'conflict', 'changed']);
@@ -113,6 +115,8 @@ type Case = SampledAttention['cases'][number];
 /** @param about.outages the keys of those that are told as one need now @param about.now milliseconds */
 type About = { cases: readonly Case[]; outages: ReadonlySet<string>; now: number };
 
+const givenOf = (its: Case | undefined): Pick<Item, 'givenBy'> => (its?.givenBy ? { givenBy: its.givenBy } : {});
+
 /** A person who took one of its locations after that fell silent has the outage. If all are snoozed, it is left out. */
 function outageItem(needs: readonly Need[], caseOf: (need: Need) => Case | undefined, now: number): Item[] {
   const all = needs.map((each) => ({ its: caseOf(each), since: Date.parse(each.since) }));
@@ -120,7 +124,7 @@ function outageItem(needs: readonly Need[], caseOf: (need: Need) => Case | undef
   const taken = all.find(({ its, since }) => its?.holder && Date.parse(its.takenAt ?? '') >= since);
   const integration = needs[0]?.integration ?? null;
   const none = { serviceOrderId: null, callOutCode: null, locationId: null };
-  const about = { integration, count: needs.length, holder: taken?.its?.holder ?? null };
+  const about = { integration, count: needs.length, holder: taken?.its?.holder ?? null, ...givenOf(taken?.its) };
   return [{ key: outageOf(integration), kind: 'unreachable', ...none, ...about }];
 }
 
@@ -146,14 +150,18 @@ export function itemsOf(all: readonly Need[], { cases, outages, now }: About): I
     if (its.some((each) => isHidden(kind, each, at, now))) continue;
     const key = `${kind} ${(isOne ? serviceOrderId : locationId) ?? ''}`.trim();
     const known = items.get(key);
-    const holder = its.find((each) => each?.holder)?.holder ?? null;
+    const taken = its.find((each) => each?.holder);
+    const holder = taken?.holder ?? null;
     if (known === undefined) {
       const order = isOne ? { serviceOrderId, callOutCode } : { serviceOrderId: null, callOutCode: null };
-      items.set(key, { key, kind, ...order, locationId, integration, count, holder });
+      items.set(key, { key, kind, ...order, locationId, integration, count, holder, ...givenOf(taken) });
     } else {
       known.count += isOne ? 0 : count;
       // A location's orders are taken if somebody has each of them.
-      if (holder === null) known.holder = null;
+      if (holder === null) {
+        known.holder = null;
+        delete known.givenBy;
+      }
     }
   }
   return [...items.values()];
@@ -204,7 +212,7 @@ const RECORD = `
 export const ATTENTION_ROW = `jsonb_build_object('event', k.event, 'at', k.told_at, 'id', k.item_key, 'openedAt', k.opened_at,
   'closedAt', k.closed_at, 'reminders', k.reminders, 'sequence', k.sequence) || k.about`;
 
-export type AttentionRow = Omit<AttentionEvent, 'sentence' | 'url'>;
+export type AttentionRow = Omit<AttentionEvent, 'sentence' | 'url' | 'givenBy'> & { givenBy?: string };
 
 const SENTENCES: Readonly<Record<AttentionKind, (row: AttentionRow) => string>> = {
   in_doubt: ({ callOutCode, locationId }) =>
@@ -235,18 +243,24 @@ const orders = (count: number): string => `${count} ${count === 1 ? 'order' : 'o
 
 /** @param consoleUrl the base URL of the console */
 export function attentionEvent(row: AttentionRow, consoleUrl: string | undefined): AttentionEvent {
-  const { event, kind, serviceOrderId, locationId, reminders } = row;
+  const { event, kind, serviceOrderId, locationId, reminders, holder, givenBy = null } = row;
   const page =
     serviceOrderId === null
       ? locationId === null
         ? ''
         : `locations/${encodeURIComponent(locationId)}`
       : `orders/${encodeURIComponent(serviceOrderId)}`;
-  const again = reminders > 0 ? 'Nobody has taken it yet: ' : '';
+  const whose =
+    holder === null
+      ? reminders > 0
+        ? 'Nobody has taken it yet: '
+        : ''
+      : `${givenBy === null ? `${holder} has it` : `${givenBy} gave it to ${holder}`}: `;
   const isPartOf = kind === 'unreachable' && locationId !== null ? ', or is one of an outage now' : '';
-  const sentence = event === 'closed' ? `This needs nobody any more${isPartOf}: ` : again;
+  const sentence = event === 'closed' ? `This needs nobody any more${isPartOf}: ` : whose;
   return {
     ...row,
+    givenBy,
     sentence: `${sentence}${SENTENCES[kind](row)}`,
     url: consoleUrl === undefined ? null : `${consoleUrl}/console/${page}`,
   };
