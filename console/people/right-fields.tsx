@@ -1,5 +1,7 @@
-import { scopeOf } from '../may.ts';
+import { useState } from 'preact/hooks';
+import { may, scopeOf } from '../may.ts';
 import { Choice } from '../parts/choice.tsx';
+import { knownLocations, locationName } from '../parts/names.tsx';
 import type { Role } from '../wire.ts';
 import type { Draft } from './right-of.ts';
 
@@ -9,30 +11,22 @@ const ROLES: readonly (readonly [role: Role, means: string])[] = [
   ['integrator', 'add, change and connect locations; alone, it reads only locations'],
   ['admin', 'tokens, roles, sessions, the audit'],
 ];
+/** With more options, there is a text that filters them. */
+const MANY = 8;
 
 /** The inputs for roles and their locations. */
 export function RightFields({ draft, onChange }: { draft: Draft; onChange: (draft: Draft) => void }) {
   const own = scopeOf('admin');
+  const places = knownLocations.value.filter(({ locationId }) => may('admin', locationId));
+  const groups = new Set(own?.groups ?? places.flatMap((each) => each.groups));
   return (
     <>
-      <fieldset class="people-roles">
-        <legend>Roles. Each includes viewer, which reads everything except member data</legend>
-        {ROLES.map(([role, means]) => (
-          <label key={role}>
-            <input
-              type="checkbox"
-              checked={draft.roles.includes(role)}
-              onChange={({ currentTarget }) =>
-                onChange({
-                  ...draft,
-                  roles: [...draft.roles.filter((each) => each !== role), ...(currentTarget.checked ? [role] : [])],
-                })
-              }
-            />{' '}
-            {role}: {means}
-          </label>
-        ))}
-      </fieldset>
+      <Ticks
+        legend="Roles. Each includes viewer, which reads everything except member data"
+        options={ROLES.map(([role, means]) => [role, `${role}: ${means}`])}
+        chosen={draft.roles}
+        onChange={(roles) => onChange({ ...draft, roles })}
+      />
       <Choice
         id="people-where"
         label="Where"
@@ -46,32 +40,70 @@ export function RightFields({ draft, onChange }: { draft: Draft; onChange: (draf
       />
       {draft.where === 'some' && (
         <>
-          <div class="field">
-            <label htmlFor="people-locations">Location ids, one per line</label>
-            <textarea
-              id="people-locations"
-              class="mono"
-              rows={3}
-              spellcheck={false}
-              placeholder={own?.locations.join('\n')}
-              value={draft.ids}
-              onInput={(event) => onChange({ ...draft, ids: event.currentTarget.value })}
-            />
-          </div>
-          <div class="field">
-            <label htmlFor="people-groups">Groups of locations, one per line; also future locations</label>
-            <textarea
-              id="people-groups"
-              class="mono"
-              rows={2}
-              spellcheck={false}
-              placeholder={own?.groups.join('\n')}
-              value={draft.groups}
-              onInput={(event) => onChange({ ...draft, groups: event.currentTarget.value })}
-            />
-          </div>
+          <Ticks
+            legend="Groups of locations, also their future locations"
+            options={[...groups].toSorted().map((group) => [group, group])}
+            chosen={draft.groups}
+            onChange={(chosen) => onChange({ ...draft, groups: chosen })}
+          />
+          <Ticks
+            legend="Locations"
+            options={places.map(({ locationId }) => [locationId, locationName(locationId)])}
+            chosen={draft.locations}
+            onChange={(locations) => onChange({ ...draft, locations })}
+          />
         </>
       )}
     </>
+  );
+}
+
+/** Checkboxes for several of some options. It is left out if there are none. */
+function Ticks<Value extends string>({
+  legend,
+  options,
+  chosen,
+  onChange,
+}: {
+  legend: string;
+  options: readonly (readonly [value: Value, name: string])[];
+  chosen: readonly Value[];
+  onChange: (chosen: Value[]) => void;
+}) {
+  const [text, setText] = useState('');
+  if (options.length === 0) return null;
+  const wanted = text.trim().toLowerCase();
+  return (
+    <fieldset class="people-ticks">
+      <legend>
+        {legend}
+        {options.length > MANY && ` (${chosen.length} chosen)`}
+      </legend>
+      {options.length > MANY && (
+        <input
+          type="search"
+          aria-label={`Filter: ${legend}`}
+          placeholder="Filter by name"
+          value={text}
+          onInput={({ currentTarget }) => setText(currentTarget.value)}
+        />
+      )}
+      <div class="people-options">
+        {options
+          .filter(([value, name]) => `${name}\n${value}`.toLowerCase().includes(wanted))
+          .map(([value, name]) => (
+            <label key={value} title={value}>
+              <input
+                type="checkbox"
+                checked={chosen.includes(value)}
+                onChange={({ currentTarget: { checked } }) =>
+                  onChange([...chosen.filter((each) => each !== value), ...(checked ? [value] : [])])
+                }
+              />{' '}
+              {name}
+            </label>
+          ))}
+      </div>
+    </fieldset>
   );
 }

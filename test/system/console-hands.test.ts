@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core';
 import { afterEach, beforeAll, expect, it } from 'vitest';
 import { until } from '../../world/processes/until.ts';
 import { nameToken } from '../../world/system/log-in.ts';
+import { askAxe } from './open-browser.ts';
 import { confirm, isLive, press, says } from './on-page.ts';
 import { useConsole } from './open-console.ts';
 
@@ -134,4 +135,22 @@ it('a wall display shows the board without menus, and keeps alerts on after a re
   await page.getByRole('button', { name: 'Alerts on', pressed: true }).waitFor();
   await page.getByRole('button', { name: 'Menu' }).click();
   await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+});
+
+it('roles for an address make a named token instead, while nobody can sign in by address', async () => {
+  const { page } = await pass.open('/console/people');
+  await press(page, 'Give roles …');
+  const dialog = page.getByRole('dialog', { name: 'Give roles' });
+  await dialog.getByLabel(/operator:/).check();
+  await dialog.getByLabel('Where').selectOption('some');
+  await dialog.getByRole('group', { name: 'Locations' }).getByLabel('club-1').check();
+  await says(dialog, /^Nobody can sign in by address or group here/);
+  expect(await askAxe(page)).toEqual([]);
+  await press(page, 'Make a named token instead');
+  const token = page.getByRole('dialog', { name: 'Make a named token' });
+  await token.getByLabel(/^Name/).fill('Norah');
+  await token.getByRole('button', { name: 'Make it' }).click();
+  await token.locator('pre').waitFor();
+  await press(page, 'Close');
+  await page.getByRole('list', { name: 'Named tokens' }).getByText('operator at club-1').waitFor();
 });
