@@ -34,6 +34,7 @@ type Item = Pick<
   key: string;
   /** Left out if nobody handed it over: a process of the previous version does not write it. */
   givenBy?: string;
+  given?: AttentionEvent['given'];
 };
 
 const OF_ORDER: ReadonlySet<AttentionKind> = new Set(['in_doubt', 'cancel_by_phone', 'conflict', 'changed']);
@@ -115,6 +116,9 @@ type Case = SampledAttention['cases'][number];
 /** @param about.outages the keys of those that are told as one need now @param about.now milliseconds */
 type About = { cases: readonly Case[]; outages: ReadonlySet<string>; now: number };
 
+/** A fixed order, because the same in another order would be told as a change. */
+const byText = (one: object, other: object): number => JSON.stringify(one).localeCompare(JSON.stringify(other));
+
 const givenOf = (its: Case | undefined): Pick<Item, 'givenBy'> => (its?.givenBy ? { givenBy: its.givenBy } : {});
 
 /** A person who took one of its locations after that fell silent has the outage. If all are snoozed, it is left out. */
@@ -150,13 +154,28 @@ export function itemsOf(all: readonly Need[], { cases, outages, now }: About): I
     if (its.some((each) => isHidden(kind, each, at, now))) continue;
     const key = `${kind} ${(isOne ? serviceOrderId : locationId) ?? ''}`.trim();
     const known = items.get(key);
+    const given =
+      isOne || !ofOrder?.holder || !ofOrder.givenBy
+        ? []
+        : [{ callOutCode, holder: ofOrder.holder, givenBy: ofOrder.givenBy }];
     const taken = its.find((each) => each?.holder);
     const holder = taken?.holder ?? null;
     if (known === undefined) {
       const order = isOne ? { serviceOrderId, callOutCode } : { serviceOrderId: null, callOutCode: null };
-      items.set(key, { key, kind, ...order, locationId, integration, count, holder, ...givenOf(taken) });
+      items.set(key, {
+        key,
+        kind,
+        ...order,
+        locationId,
+        integration,
+        count,
+        holder,
+        ...givenOf(taken),
+        ...(given.length > 0 && { given }),
+      });
     } else {
       known.count += isOne ? 0 : count;
+      if (given.length > 0) known.given = [...(known.given ?? []), ...given].toSorted(byText);
       // A location's orders are taken if somebody has each of them.
       if (holder === null) {
         known.holder = null;
@@ -168,6 +187,7 @@ export function itemsOf(all: readonly Need[], { cases, outages, now }: About): I
 }
 
 const CHANGED = `a.about ->> 'holder' IS DISTINCT FROM i.about ->> 'holder'
+  OR i.about ? 'given' AND a.about -> 'given' IS DISTINCT FROM i.about -> 'given'
   OR a.about <> i.about AND a.told_at < now() - interval '${UPDATE_MIN} min'`;
 const REMINDED = `a.about ->> 'holder' IS NULL AND a.reminders < ${REMINDERS}
   AND coalesce(a.reminded_at, a.opened_at) < now() - make_interval(mins => $3)`;
@@ -212,7 +232,8 @@ const RECORD = `
 export const ATTENTION_ROW = `jsonb_build_object('event', k.event, 'at', k.told_at, 'id', k.item_key, 'openedAt', k.opened_at,
   'closedAt', k.closed_at, 'reminders', k.reminders, 'sequence', k.sequence) || k.about`;
 
-export type AttentionRow = Omit<AttentionEvent, 'sentence' | 'url' | 'givenBy'> & { givenBy?: string };
+export type AttentionRow = Omit<AttentionEvent, 'sentence' | 'url' | 'givenBy' | 'given'> &
+  Pick<Item, 'givenBy' | 'given'>;
 
 const SENTENCES: Readonly<Record<AttentionKind, (row: AttentionRow) => string>> = {
   in_doubt: ({ callOutCode, locationId }) =>
@@ -243,24 +264,25 @@ const orders = (count: number): string => `${count} ${count === 1 ? 'order' : 'o
 
 /** @param consoleUrl the base URL of the console */
 export function attentionEvent(row: AttentionRow, consoleUrl: string | undefined): AttentionEvent {
-  const { event, kind, serviceOrderId, locationId, reminders, holder, givenBy = null } = row;
+  const { event, kind, serviceOrderId, locationId, reminders, count, holder, givenBy = null, given = [] } = row;
   const page =
     serviceOrderId === null
       ? locationId === null
         ? ''
         : `locations/${encodeURIComponent(locationId)}`
       : `orders/${encodeURIComponent(serviceOrderId)}`;
-  const whose =
-    holder === null
-      ? reminders > 0
-        ? 'Nobody has taken it yet: '
-        : ''
-      : `${givenBy === null ? `${holder} has it` : `${givenBy} gave it to ${holder}`}: `;
+  const whose = (): string => {
+    if (given.length > 0 && count > 1)
+      return `${given.map((each) => `${each.givenBy} gave ${each.callOutCode ?? 'one'} to ${each.holder}`).join(', ')}: `;
+    if (holder === null) return reminders > 0 ? 'Nobody has taken it yet: ' : '';
+    return `${givenBy === null ? `${holder} has it` : `${givenBy} gave it to ${holder}`}: `;
+  };
   const isPartOf = kind === 'unreachable' && locationId !== null ? ', or is one of an outage now' : '';
-  const sentence = event === 'closed' ? `This needs nobody any more${isPartOf}: ` : whose;
+  const sentence = event === 'closed' ? `This needs nobody any more${isPartOf}: ` : whose();
   return {
     ...row,
     givenBy,
+    given,
     sentence: `${sentence}${SENTENCES[kind](row)}`,
     url: consoleUrl === undefined ? null : `${consoleUrl}/console/${page}`,
   };

@@ -137,7 +137,19 @@ it('a need that was handed over says who gave it to whom, at once', async () => 
   // It stands for two orders, and nobody has the other one.
   await seed('order-2', 'held');
   expect(await tell()).toEqual(['updated held club-1 of 2']);
-  expect(await said()).toMatchObject({ holder: null, givenBy: null });
+  expect(await said()).toMatchObject({
+    holder: null,
+    givenBy: null,
+    given: [{ callOutCode: 'K472', holder: 'Ann', givenBy: 'Grace' }],
+    sentence: expect.stringMatching(/^Grace gave K472 to Ann: 2 orders/),
+  });
+  await seed('order-3', 'held');
+  await takeCase(pool, { serviceOrderId: 'order-2' }, 'Ben', 'Ann');
+  expect(await tell()).toEqual(['updated held club-1 of 3']);
+  expect(await tell()).toEqual([]);
+  expect((await said()).sentence).toMatch(
+    /^(Grace gave K472 to Ann|Ann gave K472 to Ben), .* gave K472 to (Ann|Ben): 3 orders/,
+  );
 });
 
 it('a need without a holder is published again every quarter of an hour, but at most eight times', async () => {
@@ -328,6 +340,7 @@ it('an event has a sentence and a link to its page, and no member data', async (
     count: 1,
     holder: null,
     givenBy: null,
+    given: [],
     openedAt: expect.any(String),
     closedAt: null,
     reminders: 0,
