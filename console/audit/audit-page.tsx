@@ -29,6 +29,7 @@ export function AuditPage() {
 function Audit() {
   const [{ cursor, ...filter }, change] = useFilters(...FILTERS, 'cursor');
   const chosen = query({ ...filter, cursor, limit: LIMIT });
+  const authors = useLoaded((signal) => ask<{ people: string[] }>('GET', '/audit/people', { signal }), []);
   const found = useLoaded((signal) => ask<ListedActions>('GET', `/audit${chosen}`, { signal }), [chosen]);
   const set = (some: Partial<typeof filter>): void => change({ ...some, cursor: '' });
   const at = (cursor: string): string => `/console/audit${query({ ...filter, cursor })}`;
@@ -42,7 +43,15 @@ function Audit() {
       }
     >
       <FoldedFilters label="Which actions" filters={filter}>
-        <Written id="audit-actor" label="By whom" value={filter.actor} onWrite={(actor) => set({ actor })} />
+        <Choice
+          id="audit-actor"
+          label="By whom"
+          value={filter.actor}
+          options={[...new Set(['', filter.actor, ...(authors.value?.people ?? [])])].map(
+            (name) => [name, name || 'anybody'] as const,
+          )}
+          onChoose={(actor) => set({ actor })}
+        />
         <Choice
           id="audit-action"
           label="What"

@@ -4,7 +4,7 @@ import { isHidden, type NeedKind } from '../../src/core/domain/settled-case.ts';
 import { query } from '../api.ts';
 import { isCalled, locationName, orderName, vendorName } from '../parts/names.ts';
 import { words } from '../parts/tones.ts';
-import type { Attention, BoardCase, BoardOrder } from '../wire.ts';
+import type { Attention, BoardCase, BoardOrder, Care } from '../wire.ts';
 import { helpWith, inShort } from '../../src/core/domain/explain-cause.ts';
 import { inPlainWords, saysOf } from '../../src/core/domain/explain-failure.ts';
 import { pathInWords } from '../../src/core/domain/path-in-words.ts';
@@ -24,7 +24,7 @@ export type Need = {
   /** The code of the order, if it is about an order that has one. */
   code?: string | null;
   /** Who takes care of it. */
-  holder?: string;
+  taken?: NonNullable<Care['case']>;
   /** The number of orders, locations or webhooks that it stands for. */
   count: number;
   /** Where, and what is wrong, in a few words. */
@@ -91,6 +91,7 @@ export function needsOf(
   // `cancelByPhone` lists only the newest orders, so a filtered count covers only those.
   const isFiltered = byPhone.length < (attention?.cancelByPhone.length ?? 0);
 
+  const cases = new Map(attention?.cases.map((each) => [`${each.kind} ${each.id}`, each]));
   const groups: Listed[] = [
     ofUnnotified(attention?.unnotified ?? null),
     {
@@ -140,7 +141,7 @@ export function needsOf(
       isCall: true,
       tone: 'warn',
       hint: 'They continue automatically once the cause is fixed.',
-      needs: ofHeld(lists.held),
+      needs: ofHeld(lists.held, ({ id }) => Boolean(cases.get(`order ${id}`)?.holder)),
       count: lists.held.length,
     },
     {
@@ -156,7 +157,6 @@ export function needsOf(
     ofUnreachedContacts(within((attention as Partial<Attention> | undefined)?.unreachedContacts)),
     ofDropped(within(attention?.dropped)),
   ];
-  const cases = new Map(attention?.cases.map((each) => [`${each.kind} ${each.id}`, each]));
   return groups.filter(({ needs }) => needs.length > 0).map((group) => withCases(group, cases, now));
 }
 
@@ -166,7 +166,8 @@ function withCases(group: Listed, cases: ReadonlyMap<string, BoardCase>, now: nu
     const { subject, since } = need;
     const its = subject && cases.get(`${subject.kind} ${subject.id}`);
     const list = isHidden(group.kind, its, since, now) ? hidden : needs;
-    list.push(its?.holder ? { ...need, holder: its.holder } : need);
+    const { holder, takenAt, givenBy = null } = its ?? {};
+    list.push(holder && takenAt ? { ...need, taken: { holder, takenAt, givenBy } } : need);
   }
   return { ...group, needs, hidden, count: (group.count ?? sum(group.needs)) - sum(hidden) };
 }
@@ -355,13 +356,16 @@ function ofChange(change: Attention['changed'][number]): Need {
   };
 }
 
-/** Groups held tickets by location, because wrong settings usually hold all orders of a location. The newest says why. */
-function ofHeld(held: readonly Ticket[]): Need[] {
+/**
+ * Groups held tickets by location, because wrong settings usually hold all orders of a location. The newest says why. An
+ * order whose case somebody has keeps its own line, so that they see it.
+ */
+function ofHeld(held: readonly Ticket[], isTaken: (ticket: Ticket) => boolean): Need[] {
   const byLocation = new Map<string | null, { newest: Ticket; count: number; since: number }>();
   for (const ticket of held) {
-    const { locationId } = ticket.order;
-    const { newest = ticket, count = 0, since = Infinity } = byLocation.get(locationId) ?? {};
-    byLocation.set(locationId, {
+    const key = isTaken(ticket) ? ticket.id : ticket.order.locationId;
+    const { newest = ticket, count = 0, since = Infinity } = byLocation.get(key) ?? {};
+    byLocation.set(key, {
       newest: ticket.signalledAt > newest.signalledAt ? ticket : newest,
       count: count + 1,
       since: Math.min(since, ticket.signalledAt),

@@ -4,6 +4,7 @@ import { announce } from '../parts/announce.ts';
 import { CaseDialog } from './case-dialog.tsx';
 import { alertTo, saysOf } from './alerts.ts';
 import { Badge } from '../parts/badge.tsx';
+import { Holder } from '../parts/case.tsx';
 import { tenSeconds } from '../parts/clock.ts';
 import { knownLocations } from '../parts/names.ts';
 import { OrderName } from '../parts/order-name.tsx';
@@ -135,7 +136,11 @@ function List({ needs, known, onOpen, labelledBy }: About) {
               <Ago at={new Date(need.since).toISOString()} isBrief />
             </span>{' '}
             <span class="need-brief">
-              {need.holder !== undefined && <b>{need.holder} has it </b>}
+              {need.taken !== undefined && (
+                <span>
+                  <Holder {...need.taken} what="it" />{' '}
+                </span>
+              )}
               {need.brief.map((each) => (
                 <span key={each}>{each} </span>
               ))}

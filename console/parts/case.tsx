@@ -1,11 +1,14 @@
 import { useState } from 'preact/hooks';
+import { findNamed, nobodyNamed } from '../../src/core/domain/find-named.ts';
 import { ask } from '../api.ts';
 import { session } from '../sign-in.ts';
 import { announce } from './announce.ts';
 import './case.css';
 import { Choice, Form, Text } from './form.tsx';
 import { Confirm } from './confirm.tsx';
+import { Loading } from './loading.tsx';
 import { Ago, Time } from './time.tsx';
+import { useLoaded } from './use-loaded.ts';
 import type { Care } from '../wire.ts';
 
 type About = { path: string; reload: () => void };
@@ -16,6 +19,23 @@ const SNOOZES = [
   ['120', '2 hours'],
   ['480', '8 hours'],
 ] as const;
+
+const myName = (): string | undefined => (session.value.state === 'in' ? session.value.name : undefined);
+
+/** Who has a case, and who gave it to them. */
+export function Holder({ holder, takenAt, givenBy, what }: NonNullable<Care['case']> & { what: string }) {
+  const isMine = holder === myName();
+  return (
+    <>
+      <b>{isMine ? `You have ${what}` : `${holder} has ${what}`}</b>
+      {givenBy && (
+        <>
+          , given {isMine && 'to you '}by {givenBy}, <Ago at={takenAt} />
+        </>
+      )}
+    </>
+  );
+}
 
 /**
  * Who takes care of an order or a location, and what people wrote about it.
@@ -33,8 +53,7 @@ export function CaseAndNotes({
 }: About & Care & { mayAct: boolean; isSilent?: boolean }) {
   const [dialog, setDialog] = useState<Dialog>();
   const [problem, setProblem] = useState<string>();
-  const me = session.value.state === 'in' ? session.value.name : undefined;
-  const isMine = taken !== null && taken.holder === me;
+  const isMine = taken !== null && taken.holder === myName();
   const isSnoozed = snoozedUntil !== null && Date.parse(snoozedUntil) > Date.now();
   const shared = { path, reload, onClose: () => setDialog(undefined) };
 
@@ -61,7 +80,13 @@ export function CaseAndNotes({
       <h2 id="case">Case and notes</h2>
       {taken !== null && (
         <p>
-          <b>{isMine ? 'You have this one' : `${taken.holder} has this one`}</b>, since <Time at={taken.takenAt} />.
+          <Holder {...taken} what="this one" />
+          {!taken.givenBy && (
+            <>
+              , since <Time at={taken.takenAt} />
+            </>
+          )}
+          .
         </p>
       )}
       {isSnoozed && (
@@ -151,22 +176,40 @@ function NoteForm({ path, reload }: About) {
 
 function HandOver({ path, reload, onClose }: About & { onClose: () => void }) {
   const [to, setTo] = useState('');
+  const loaded = useLoaded((signal) => ask<{ people: string[] }>('GET', `${path}/case/people`, { signal }), [path]);
+  const names = (loaded.value?.people ?? []).filter((name) => name !== myName());
+  const holder = findNamed(to, names);
   const handOver = async (): Promise<void> => {
-    await ask('PUT', `${path}/case`, { body: { to: to.trim() } });
-    announce(`${to.trim()} has this one`);
+    await ask('PUT', `${path}/case`, { body: { to: holder } });
+    announce(`${holder} has this one`);
     reload();
   };
   return (
-    <Confirm title="Hand over this case" action="Hand over" onConfirm={handOver} onClose={onClose}>
-      <Text
-        id="case-to"
-        label="To whom?"
-        hint="The name that the audit shows."
-        isRequired
-        maxLength={100}
-        value={to}
-        onWrite={setTo}
-      />
+    <Confirm
+      title="Hand over this case"
+      action="Hand over"
+      isReady={loaded.value !== undefined}
+      onConfirm={handOver}
+      onClose={onClose}
+    >
+      <Loading loaded={loaded}>
+        {() => (
+          <Text
+            id="case-to"
+            label="To whom"
+            hint={
+              names.length === 0
+                ? 'Nobody else may take cases here yet. Give them the role operator on the page People.'
+                : 'A person with the role operator here. They see that you gave it to them.'
+            }
+            isRequired
+            offers={names.map((name) => [name] as const)}
+            problem={to.trim() !== '' && holder === undefined ? nobodyNamed(to, names) : undefined}
+            value={to}
+            onWrite={setTo}
+          />
+        )}
+      </Loading>
     </Confirm>
   );
 }

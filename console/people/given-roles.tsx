@@ -3,16 +3,25 @@ import { ask } from '../api.ts';
 import { announce } from '../parts/announce.ts';
 import { Choice, Text } from '../parts/form.tsx';
 import { Confirm } from '../parts/confirm.tsx';
+import { closeDialog } from '../parts/dialog.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { Ago } from '../parts/time.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
+import { hasOidc } from '../sign-in.ts';
 import type { OperatorGrant } from '../wire.ts';
 import { RightFields } from './right-fields.tsx';
 import { rightInWords } from './right-in-words.ts';
-import { NOTHING, rightOf } from './right-of.ts';
+import { NOTHING, rightOf, type Draft } from './right-of.ts';
 
-/** The roles of people who sign in by OIDC. */
-export function GivenRoles() {
+const useIsInVain = (): boolean => useLoaded(hasOidc, []).value === false;
+const IN_VAIN =
+  'Nobody can sign in by address or group here, because sign-in by OIDC is not configured. Until then, these roles do nothing.';
+
+type Giving = { onToken: (draft: Draft) => void };
+
+/** The roles of people who sign in by OIDC. @param onToken asks for a named token with the same roles */
+export function GivenRoles({ onToken }: Giving) {
+  const isInVain = useIsInVain();
   const loaded = useLoaded((signal) => ask<{ grants: OperatorGrant[] }>('GET', '/operators/grants', { signal }), []);
   const [isGiving, setGiving] = useState(false);
   const [taken, setTaken] = useState<OperatorGrant>();
@@ -33,6 +42,7 @@ export function GivenRoles() {
             <p>No roles were given yet.</p>
           ) : (
             <ul class="people-list" aria-labelledby="people-roles">
+              {isInVain && <li class="problem">{IN_VAIN} Make a named token for each of these people.</li>}
               {grants.map((grant) => (
                 <li key={grant.grantId}>
                   <div>
@@ -55,7 +65,7 @@ export function GivenRoles() {
           )
         }
       </Loading>
-      {isGiving && <GiveDialog onDone={loaded.again} onClose={() => setGiving(false)} />}
+      {isGiving && <GiveDialog onToken={onToken} onDone={loaded.again} onClose={() => setGiving(false)} />}
       {taken !== undefined && (
         <Confirm
           title={`Take these roles from ${whose(taken)}?`}
@@ -75,7 +85,8 @@ export function GivenRoles() {
   );
 }
 
-function GiveDialog({ onDone, onClose }: { onDone: () => void; onClose: () => void }) {
+function GiveDialog({ onToken, onDone, onClose }: Giving & { onDone: () => void; onClose: () => void }) {
+  const isInVain = useIsInVain();
   const [to, setTo] = useState<'email' | 'group'>('email');
   const [name, setName] = useState('');
   const [draft, setDraft] = useState(NOTHING);
@@ -87,6 +98,20 @@ function GiveDialog({ onDone, onClose }: { onDone: () => void; onClose: () => vo
   };
   return (
     <Confirm title="Give roles" action="Give the roles" onConfirm={give} onClose={onClose}>
+      {isInVain && (
+        <div class="problem">
+          <p>{IN_VAIN}</p>
+          <button
+            type="button"
+            onClick={(event) => {
+              closeDialog(event);
+              onToken(draft);
+            }}
+          >
+            Make a named token instead
+          </button>
+        </div>
+      )}
       <Choice
         id="people-to"
         label="To"

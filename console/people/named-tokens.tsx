@@ -12,20 +12,22 @@ import { useLoaded } from '../parts/use-loaded.ts';
 import type { OperatorToken } from '../wire.ts';
 import { RightFields } from './right-fields.tsx';
 import { rightInWords } from './right-in-words.ts';
-import { NOTHING, rightOf } from './right-of.ts';
+import { NOTHING, rightOf, type Draft } from './right-of.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 
-/** Tokens of programs, and of people who cannot sign in otherwise. */
-export function NamedTokens() {
+/**
+ * Tokens of programs, and of people who cannot sign in otherwise.
+ * @param wanted the roles of a token that is being made
+ */
+export function NamedTokens({ wanted, onWant }: { wanted: Draft | undefined; onWant: (draft?: Draft) => void }) {
   const loaded = useLoaded((signal) => ask<{ tokens: OperatorToken[] }>('GET', '/operators/tokens', { signal }), []);
-  const [isIssuing, setIssuing] = useState(false);
   const [revoked, setRevoked] = useState<OperatorToken>();
   return (
     <section class="sheet" aria-labelledby="people-tokens">
       <div class="page-head">
         <h2 id="people-tokens">Named tokens</h2>
-        <button type="button" onClick={() => setIssuing(true)}>
+        <button type="button" onClick={() => onWant(NOTHING)}>
           Make a token …
         </button>
       </div>
@@ -67,7 +69,7 @@ export function NamedTokens() {
           )
         }
       </Loading>
-      {isIssuing && <IssueDialog onDone={loaded.again} onClose={() => setIssuing(false)} />}
+      {wanted && <IssueDialog wanted={wanted} onDone={loaded.again} onClose={() => onWant()} />}
       {revoked !== undefined && (
         <Confirm
           title={`Revoke ${revoked.name}?`}
@@ -90,10 +92,10 @@ export function NamedTokens() {
   );
 }
 
-function IssueDialog({ onDone, onClose }: { onDone: () => void; onClose: () => void }) {
+function IssueDialog({ wanted, onDone, onClose }: { wanted: Draft; onDone: () => void; onClose: () => void }) {
   const [name, setName] = useState('');
   const [days, setDays] = useState('90');
-  const [draft, setDraft] = useState(NOTHING);
+  const [draft, setDraft] = useState(wanted);
   const right = rightOf(draft);
   const issue = async () => {
     const expiresAt = days === '' ? null : new Date(now.peek() + Number(days) * DAY_MS).toISOString();

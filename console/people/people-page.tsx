@@ -8,11 +8,13 @@ import { GivenRoles } from './given-roles.tsx';
 import { NamedTokens } from './named-tokens.tsx';
 import './people.css';
 import { rightInWords } from './right-in-words.ts';
+import type { Draft } from './right-of.ts';
 import { OthersSessions, OwnSessions } from './sessions.tsx';
 
 /** Shows the operator's own sessions. Shows an admin also the roles, the tokens and all sessions. */
 export function PeoplePage() {
   const [isAsked, setChosen] = useState(false);
+  const [wanted, setWanted] = useState<Draft>();
   if (session.value.state !== 'in') return null;
   const { name, rights } = session.value;
   const everywhere = async (): Promise<void> => {
@@ -42,8 +44,8 @@ export function PeoplePage() {
       </section>
       {may('admin', { anywhere: true }) && (
         <>
-          <GivenRoles />
-          <NamedTokens />
+          <GivenRoles onToken={setWanted} />
+          <NamedTokens wanted={wanted} onWant={setWanted} />
         </>
       )}
       {may('admin', null) && <OthersSessions />}

@@ -1,5 +1,7 @@
-import { scopeOf } from '../may.ts';
-import { Choice, FieldGroup, Text, Tick } from '../parts/form.tsx';
+import { useState } from 'preact/hooks';
+import { may, scopeOf } from '../may.ts';
+import { Choice, FieldGroup, Text, Tick, type FieldProps } from '../parts/form.tsx';
+import { knownLocations, locationName } from '../parts/names.ts';
 import type { Role } from '../wire.ts';
 import { rightOf, type Draft } from './right-of.ts';
 
@@ -9,32 +11,24 @@ const ROLES: readonly (readonly [role: Role, means: string])[] = [
   ['integrator', 'add, change and connect locations; alone, it reads only locations'],
   ['admin', 'tokens, roles, sessions, the audit'],
 ];
+/** With more options, there is a text that filters them. */
+const MANY = 8;
 
 /** The inputs for roles and their locations. */
 export function RightFields({ draft, onChange }: { draft: Draft; onChange: (draft: Draft) => void }) {
   const own = scopeOf('admin');
+  const places = knownLocations.value.filter(({ locationId }) => may('admin', locationId));
+  const groups = new Set(own?.groups ?? places.flatMap((each) => each.groups));
   return (
     <>
-      <FieldGroup
+      <Ticks
         id="people-roles-of"
         label="Roles"
         hint="Each includes viewer, which reads everything except member data."
-      >
-        {ROLES.map(([role, means]) => (
-          <Tick
-            key={role}
-            isOn={draft.roles.includes(role)}
-            onTick={(isOn) =>
-              onChange({
-                ...draft,
-                roles: [...draft.roles.filter((each) => each !== role), ...(isOn ? [role] : [])],
-              })
-            }
-          >
-            {role}: {means}
-          </Tick>
-        ))}
-      </FieldGroup>
+        options={ROLES.map(([role, means]) => [role, `${role}: ${means}`])}
+        chosen={draft.roles}
+        onChoose={(roles) => onChange({ ...draft, roles })}
+      />
       <Choice
         id="people-where"
         label="Where"
@@ -49,29 +43,66 @@ export function RightFields({ draft, onChange }: { draft: Draft; onChange: (draf
       />
       {draft.where === 'some' && (
         <>
-          <Text
-            id="people-locations"
-            label="Location ids, one per line"
-            isCode
-            lines={3}
-            maxLength={100_000}
-            placeholder={own?.locations.join('\n')}
-            problem={rightOf(draft) === undefined ? 'Name a location or a group.' : undefined}
-            value={draft.ids}
-            onWrite={(ids) => onChange({ ...draft, ids })}
-          />
-          <Text
+          <Ticks
             id="people-groups"
-            label="Groups of locations, one per line; also future locations"
-            isCode
-            lines={2}
-            maxLength={100_000}
-            placeholder={own?.groups.join('\n')}
-            value={draft.groups}
-            onWrite={(groups) => onChange({ ...draft, groups })}
+            label="Groups of locations"
+            hint="Also their future locations."
+            options={[...groups].toSorted().map((group) => [group, group])}
+            chosen={draft.groups}
+            onChoose={(chosen) => onChange({ ...draft, groups: chosen })}
+          />
+          <Ticks
+            id="people-locations"
+            label="Locations"
+            problem={rightOf(draft) === undefined ? 'Choose a location or a group.' : undefined}
+            options={places.map(({ locationId }) => [locationId, locationName(locationId)])}
+            chosen={draft.locations}
+            onChoose={(locations) => onChange({ ...draft, locations })}
           />
         </>
       )}
     </>
+  );
+}
+
+/** Several of some options. It is left out if there are none. */
+function Ticks<Value extends string>({
+  options,
+  chosen,
+  onChoose,
+  ...about
+}: FieldProps & {
+  options: readonly (readonly [value: Value, name: string])[];
+  chosen: readonly Value[];
+  onChoose: (chosen: Value[]) => void;
+}) {
+  const [text, setText] = useState('');
+  if (options.length === 0) return null;
+  const wanted = text.trim().toLowerCase();
+  return (
+    <FieldGroup {...about}>
+      {options.length > MANY && (
+        <Text
+          id={`${about.id}-filter`}
+          label={`${chosen.length} chosen. Filter by name`}
+          type="search"
+          value={text}
+          onWrite={setText}
+        />
+      )}
+      <div class="people-options">
+        {options
+          .filter(([value, name]) => `${name}\n${value}`.toLowerCase().includes(wanted))
+          .map(([value, name]) => (
+            <Tick
+              key={value}
+              isOn={chosen.includes(value)}
+              onTick={(isOn) => onChoose([...chosen.filter((each) => each !== value), ...(isOn ? [value] : [])])}
+            >
+              {name}
+            </Tick>
+          ))}
+      </div>
+    </FieldGroup>
   );
 }

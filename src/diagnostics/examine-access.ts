@@ -181,6 +181,15 @@ export async function examineGrants(env: NodeJS.ProcessEnv, pool: Pool): Promise
       ),
     );
   }
+  if (OIDC_ISSUER === undefined && grants > 0) {
+    checks.push(
+      warning(
+        'grants',
+        `${grants} to addresses or groups, but nobody can sign in by address, because OIDC_ISSUER is unset`,
+        'set OIDC_ISSUER and the variables that it needs, or give each person a token: expediter operator token issue --name anna --role operator',
+      ),
+    );
+  }
   if (OIDC_ISSUER !== undefined) {
     checks.push(
       admins > 0

@@ -11,7 +11,9 @@ import {
   takeCase,
   type Subject,
 } from '../core/cases/cases.ts';
+import { findNamed, nobodyNamed } from '../core/domain/find-named.ts';
 import { Typed } from '../core/domain/typed.ts';
+import { peopleWith } from '../core/operators/people.ts';
 import { operation, type Caller, type CommandAbout, type Operation } from './operation.ts';
 import { NotDone } from '../core/operators/not-done.ts';
 import { LocationParams, optionalFields, OrderParams } from './requests.ts';
@@ -28,7 +30,8 @@ function kindOf(kind: 'order' | 'location', id: 'serviceOrderId' | 'locationId',
     idOf,
     subjectOf: (input: object) => ({ [id]: idOf(input) }) as Subject,
     common: (does: string) => ({ access: { role: 'operator', of: kind, does }, params, wakes: 'board' }) as const,
-    api: <Field extends z.ZodRawShape>(method: 'PUT' | 'POST', path: string, field: Field) => ({
+    reading: { access: { role: 'operator', of: kind }, params } as const,
+    api: <Field extends z.ZodRawShape>(method: 'GET' | 'PUT' | 'POST', path: string, field: Field) => ({
       route: `${method} /${kind}s/:${id}/${path}` as const,
       output: z.object({ ...params.shape, ...field }),
     }),
@@ -43,6 +46,7 @@ function kindOf(kind: 'order' | 'location', id: 'serviceOrderId' | 'locationId',
 }
 
 const NOBODY = 'nobody';
+const WRONG_NAME = { issues: [{ path: 'to', received: 'string', says: 'names nobody who may take cases here' }] };
 const NO_MEMBER = "Everybody who sees it reads the text, so do not write a member's data.";
 
 /** The audit has the holder before and after. */
@@ -59,15 +63,24 @@ const take = (kind: Kind): Operation =>
     api: {
       ...kind.api('PUT', 'case', { case: Case }),
       summary: `Take the case of ${kind.the}, or hand it over`,
-      description: 'Other operators then see who takes care of it.',
+      description:
+        'Other operators then see who takes care of it, and the new holder sees who handed it over. `case/people` lists ' +
+        'who can have it. Anybody else is refused.',
       answer: 'The case.',
     },
     body: optionalFields({
-      to: Typed(100).optional().meta({ description: 'The name of another person. By default you.' }),
+      to: Typed(255)
+        .optional()
+        .meta({ description: 'The name of another person with the role operator there. By default you.' }),
     }).meta({ examples: [{ to: 'Anna' }] }),
     about: holderBefore(kind),
-    async run({ pool, by, note }, { to, ...input }) {
-      const taken = await takeCase(pool, kind.subjectOf(input), to ?? by.name);
+    async run({ pool, by, note }, { to = by.name, ...input }) {
+      const subject = kind.subjectOf(input);
+      const people = to === by.name ? [to] : await peopleWith(pool, 'operator', subject);
+      if (people === undefined) return undefined;
+      const holder = findNamed(to, people);
+      if (holder === undefined) throw new NotDone(400, nobodyNamed(to, people), WRONG_NAME);
+      const taken = await takeCase(pool, subject, holder, holder === by.name ? undefined : by.name);
       if (taken === undefined) return undefined;
       note(taken.holder);
       return kind.answer(input, { case: taken });
@@ -76,9 +89,27 @@ const take = (kind: Kind): Operation =>
     command: kind.command(
       'take',
       `take the case of ${kind.the}, so that others see who takes care of it, or hand it over`,
-      [{ flags: '--to <name>', about: 'the name of the person who takes care of it; by default you' }],
+      [{ flags: '--to <name>', about: 'the name of a person with the role operator there; by default you' }],
       '--to Anna',
     ),
+  });
+
+const people = (kind: Kind): Operation =>
+  operation({
+    ...kind.reading,
+    id: `list${kind.name}People`,
+    api: {
+      ...kind.api('GET', 'case/people', { people: z.array(z.string()) }),
+      summary: `Who can be given the case of ${kind.the}`,
+      description:
+        'Everybody with the role operator there: holders of named tokens, addresses with a grant, and members of groups ' +
+        'who signed in within a week. The names are those of the audit.',
+      answer: 'The names, sorted.',
+    },
+    async run({ pool }, input) {
+      const found = await peopleWith(pool, 'operator', kind.subjectOf(input));
+      return found && kind.answer(input, { people: found });
+    },
   });
 
 const close = (kind: Kind): Operation =>
@@ -176,4 +207,4 @@ const hide = (kind: Kind): Operation =>
 export const CASE_OPERATIONS: readonly Operation[] = [
   kindOf('order', 'serviceOrderId', OrderParams),
   kindOf('location', 'locationId', LocationParams),
-].flatMap((kind) => [take(kind), close(kind), note(kind), hide(kind)]);
+].flatMap((kind) => [take(kind), people(kind), close(kind), note(kind), hide(kind)]);

@@ -3,6 +3,7 @@ import { describeAction, nameOf } from '../core/domain/describe-action.ts';
 import { table, tableOf, time } from '../terminal/print.ts';
 import { Id } from '../core/domain/order.ts';
 import type { Care } from '../core/cases/cases.ts';
+import { readAuthors } from '../core/operators/people.ts';
 import { FILTER_OUTCOMES, ListedActions, readAudit, type RecordedAction } from '../core/operators/read-audit.ts';
 import { SCORECARDS_MAX, Scorecards, readScorecards } from '../core/orders/read-scorecards.ts';
 import { SpillAnswer } from '../core/spill/spill-webhook.ts';
@@ -76,6 +77,19 @@ audit exists, and "platform check --reveal" uses no database.
   },
 });
 
+const authors = operation({
+  id: 'listAuthors',
+  access: { role: 'admin', of: 'list' },
+  api: {
+    route: 'GET /audit/people',
+    summary: 'Who acted lately',
+    description: 'The authors of the newest actions, by name, for the filter `actor` of the audit.',
+    output: z.object({ people: z.array(z.string()) }),
+    answer: 'The names, sorted.',
+  },
+  run: async ({ pool, within }) => ({ people: await readAuthors(pool, within()) }),
+});
+
 const HOURS = { '1': 1, '6': 6, '24': 24 } as const;
 
 const traffic = operation({
@@ -147,7 +161,7 @@ const spill = operation({
   },
 });
 
-export const READING_OPERATIONS: readonly Operation[] = [audit, traffic, scorecards, spill];
+export const READING_OPERATIONS: readonly Operation[] = [audit, authors, traffic, scorecards, spill];
 
 /** Formats one line for each action. @param none the text if there are no actions */
 export function actsTable(

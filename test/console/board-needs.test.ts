@@ -13,6 +13,7 @@ const NO_CASE: BoardCase = {
   id: '',
   locationId: 'club-1',
   holder: null,
+  givenBy: null,
   takenAt: null,
   snoozedUntil: null,
   snoozedAt: null,
@@ -227,8 +228,24 @@ describe('a case', () => {
 
   it('shows who has taken the case', () => {
     const [group] = needs({ failed }, withCase({ holder: 'Anna', takenAt: AT }));
-    expect(group).toMatchObject({ count: 2, needs: [{ holder: 'Anna' }, {}], hidden: [] });
-    expect(group?.needs[1]).not.toHaveProperty('holder');
+    expect(group).toMatchObject({
+      count: 2,
+      needs: [{ taken: { holder: 'Anna', takenAt: AT, givenBy: null } }, {}],
+      hidden: [],
+    });
+    expect(group?.needs[1]).not.toHaveProperty('taken');
+  });
+
+  it('of one of the held orders of a location gives this order its own line', () => {
+    const held = ['order-1', 'order-2', 'order-3'].map((id) => ticket(id, HELD));
+    const [group] = needs({ held }, withCase({ holder: 'Ann', takenAt: AT, givenBy: 'Grace' }));
+    expect(group).toMatchObject({
+      count: 3,
+      needs: [
+        { key: 'held:order-1', taken: { holder: 'Ann', givenBy: 'Grace' } },
+        { key: 'held:club-1', count: 2 },
+      ],
+    });
   });
 
   it('that is snoozed is hidden until the chosen time', () => {

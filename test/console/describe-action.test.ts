@@ -282,20 +282,20 @@ describe('a browser', () => {
 });
 
 describe('the roles that a form gives', () => {
-  const draft: Draft = { roles: [], where: 'some', ids: '', groups: '' };
+  const draft: Draft = { roles: [], where: 'some', locations: [], groups: [] };
 
   it('are empty until locations or groups are chosen', () => {
-    expect(rightOf({ ...draft, roles: ['admin'], where: '', ids: 'club-1' })).toBeUndefined();
-    expect(rightOf({ ...draft, roles: ['admin'], ids: ' \n' })).toBeUndefined();
+    expect(rightOf({ ...draft, roles: ['admin'], where: '', locations: ['club-1'] })).toBeUndefined();
+    expect(rightOf({ ...draft, roles: ['admin'] })).toBeUndefined();
   });
 
-  it('apply to the listed locations and groups, without duplicates', () => {
-    expect(rightOf({ ...draft, roles: [], ids: ' club-1 \n\nclub, two\nclub-1', groups: 'brand\nbrand' })).toEqual({
+  it('apply to the chosen locations and groups', () => {
+    expect(rightOf({ ...draft, roles: [], locations: ['club-1', 'club, two'], groups: ['brand'] })).toEqual({
       roles: ['viewer'],
       locations: ['club-1', 'club, two'],
       locationGroups: ['brand'],
     });
-    expect(rightOf({ ...draft, roles: ['operator'], where: 'all', ids: 'club-1', groups: 'brand' })).toEqual({
+    expect(rightOf({ ...draft, roles: ['operator'], where: 'all', locations: ['club-1'], groups: ['brand'] })).toEqual({
       roles: ['viewer', 'operator'],
       locations: null,
       locationGroups: [],
@@ -303,8 +303,8 @@ describe('the roles that a form gives', () => {
   });
 
   it('include viewer, except for an integrator without other roles', () => {
-    expect(rightOf({ ...draft, roles: ['integrator'], ids: 'club-1' })?.roles).toEqual(['integrator']);
-    expect(rightOf({ ...draft, roles: ['integrator', 'admin'], ids: 'club-1' })?.roles).toContain('viewer');
+    expect(rightOf({ ...draft, roles: ['integrator'], locations: ['club-1'] })?.roles).toEqual(['integrator']);
+    expect(rightOf({ ...draft, roles: ['integrator', 'admin'], locations: ['club-1'] })?.roles).toContain('viewer');
   });
 
   it('are shown with their locations and groups', () => {

@@ -5,6 +5,7 @@ import type { AttentionEvent } from '../../src/core/domain/attention-event.ts';
 import { OPERATOR_TOKEN, askOperator, type Operator } from '../../world/system/ask-operator.ts';
 import { readBody, serveHttp, type HttpServer } from '../../world/network/serve-http.ts';
 import { startPos, type Pos } from '../../world/pos/start-pos.ts';
+import { nameToken } from '../../world/system/log-in.ts';
 import { startSystem, type System } from '../../world/system/start-system.ts';
 
 const SECRET = 'whsec_fBHqi87TwPVFH5VennT0aAGsdkM7YYZrFAQWR7W8oR0=';
@@ -70,9 +71,17 @@ it('a pager gets the beginning, the holder and the end of a problem, and again w
   expect(got[2]).toMatchObject({
     data: { reminders: 1, sentence: expect.stringMatching(/^Nobody has taken it yet: 1/) },
   });
+  await nameToken(system, 'Anna', ['operator']);
   await operator.send('PUT', `/orders/${serviceOrderId}/case`, { to: 'Anna' });
   await tell();
-  expect(got[3]).toMatchObject({ type: 'expediter.attention.updated.v1', data: { holder: 'Anna' } });
+  expect(got[3]).toMatchObject({
+    type: 'expediter.attention.updated.v1',
+    data: {
+      holder: 'Anna',
+      givenBy: 'OPERATOR_TOKEN',
+      sentence: expect.stringMatching(/^OPERATOR_TOKEN gave it to Anna: 1/),
+    },
+  });
   pos.behave = undefined;
   await operator.post(`/orders/${serviceOrderId}/retry`);
   await system.round('placements');

@@ -6,7 +6,7 @@ export const bodiesAt = (location: string, groups?: readonly string[]): Record<s
   'POST /orders/:serviceOrderId/cancel': undefined,
   'POST /orders/:serviceOrderId/cancel/conclude': { cancelled: false },
   'POST /orders/:serviceOrderId/change/answer': { answer: 'done' },
-  'PUT /orders/:serviceOrderId/case': { to: 'Anna' },
+  'PUT /orders/:serviceOrderId/case': undefined,
   'POST /orders/:serviceOrderId/case/close': { note: 'printed again' },
   'POST /orders/:serviceOrderId/notes': { text: 'calls back' },
   'POST /orders/:serviceOrderId/snooze': { minutes: 0 },

@@ -1,5 +1,8 @@
+import type { Page } from 'playwright-core';
 import { afterEach, beforeAll, expect, it } from 'vitest';
 import { until } from '../../world/processes/until.ts';
+import { nameToken } from '../../world/system/log-in.ts';
+import { askAxe } from './open-browser.ts';
 import { confirm, isLive, press, says } from './on-page.ts';
 import { useConsole } from './open-console.ts';
 
@@ -14,6 +17,13 @@ async function held(): Promise<{ id: string; code: string }> {
   await until(async () => (await pass.system.placement(id))?.['state'] === 'held');
   const code = String((await pass.system.order(id))?.['call_out_code']);
   return { id, code };
+}
+
+/** The board of an operator of that name. */
+async function openAs(name: string): Promise<Page> {
+  const { page } = await pass.open('/console/', { token: await nameToken(pass.system, name, ['viewer', 'operator']) });
+  await isLive(page);
+  return page;
 }
 
 it('the search finds an order by its call-out code, with keys only', async () => {
@@ -64,17 +74,23 @@ it('the key j moves to the first order that needs a person, and single keys can 
   await page.getByRole('dialog', { name: 'Search' }).waitFor();
 });
 
-it('the boards of other people show who has taken a case', async () => {
-  const { code } = await held();
-  const [anna, ben] = [await pass.open(), await pass.open()];
-  await Promise.all([isLive(anna.page), isLive(ben.page)]);
-  await anna.page
+it('the boards of other people show who has taken a case, and who gave it to them', async () => {
+  const { id, code } = await held();
+  const [grace, ann] = [await openAs('Grace'), await openAs('Ann')];
+  await grace
     .getByRole('button', { name: /^Case of/ })
     .first()
     .click();
-  await anna.page.getByRole('button', { name: 'I have this one' }).click();
-  await says(anna.page.getByRole('dialog'), 'You have this one');
-  await says(ben.page, /has it/);
+  await press(grace, 'I have this one');
+  await says(grace.getByRole('dialog'), 'You have this one');
+  await says(ann, 'Grace has it');
+  await press(grace, 'Hand over …');
+  await grace.getByLabel('To whom').fill('ann');
+  await confirm(grace, 'Hand over this case', 'Hand over');
+  await says(grace.getByRole('dialog'), 'Ann has this one');
+  await says(ann, /^You have it, given to you by Grace, (just now|\d+ s ago)/);
+  await ann.goto(`/console/orders/${id}`);
+  await says(ann.getByRole('region', { name: 'Case and notes' }), 'You have this one, given to you by Grace');
   expect(code).toMatch(/^[A-Z]\d+$/);
 });
 
@@ -119,4 +135,22 @@ it('a wall display shows the board without menus, and keeps alerts on after a re
   await page.getByRole('button', { name: 'Alerts on', pressed: true }).waitFor();
   await page.getByRole('button', { name: 'Menu' }).click();
   await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+});
+
+it('roles for an address make a named token instead, while nobody can sign in by address', async () => {
+  const { page } = await pass.open('/console/people');
+  await press(page, 'Give roles …');
+  const dialog = page.getByRole('dialog', { name: 'Give roles' });
+  await dialog.getByLabel(/operator:/).check();
+  await dialog.getByLabel('Where').selectOption('some');
+  await dialog.getByRole('group', { name: 'Locations' }).getByLabel('club-1').check();
+  await says(dialog, /^Nobody can sign in by address or group here/);
+  expect(await askAxe(page)).toEqual([]);
+  await press(page, 'Make a named token instead');
+  const token = page.getByRole('dialog', { name: 'Make a named token' });
+  await token.getByLabel(/^Name/).fill('Norah');
+  await token.getByRole('button', { name: 'Make it' }).click();
+  await token.locator('pre').waitFor();
+  await press(page, 'Close');
+  await page.getByRole('list', { name: 'Named tokens' }).getByText('operator at club-1').waitFor();
 });

@@ -4,6 +4,7 @@ import { runJson } from '../support/run-json.ts';
 import { post, statusWebhook } from '../../world/system/start-system.ts';
 import { until } from '../../world/processes/until.ts';
 import { askAxe } from './open-browser.ts';
+import { nameToken } from '../../world/system/log-in.ts';
 import { confirm, says } from './on-page.ts';
 import { useConsole } from './open-console.ts';
 
@@ -71,7 +72,7 @@ describe('a location that an operator changes', () => {
     expect(row?.['paused_until']).toEqual(new Date('2099-01-31T02:15:00Z'));
     await page.getByRole('button', { name: 'Resume …' }).click();
     await confirm(page, 'Resume hub-1?', 'Resume');
-    await page.getByText('taking orders').waitFor();
+    await page.getByText('taking orders', { exact: true }).waitFor();
   });
 
   it('shows its address, telephone and back office once they are entered', async () => {
@@ -92,6 +93,7 @@ describe('a location that an operator changes', () => {
   });
 
   it('has a case that people take, hand over and close, with notes', async () => {
+    await nameToken(pass.system, 'Ann', ['operator'], ['club-1']);
     const { page } = await pass.open('/console/locations/club-1');
     const about = page.getByRole('region', { name: 'Case and notes' });
     await about.getByRole('button', { name: 'I have this one' }).click();
@@ -101,9 +103,16 @@ describe('a location that an operator changes', () => {
     await about.getByRole('list', { name: 'Notes' }).getByText('They call back at six').waitFor();
     expect(await askAxe(page)).toEqual([]);
     await about.getByRole('button', { name: 'Hand over …' }).click();
-    await page.getByLabel(/^To whom/).fill('Grace');
+    const to = page.getByLabel('To whom');
+    await to.fill('Aann');
+    await to.press('Tab');
+    await page.getByText('Nobody called “Aann” may take cases here. Did you mean “Ann”?').waitFor();
+    expect(await to.getAttribute('aria-invalid')).toBe('true');
+    expect(await page.getByRole('button', { name: 'Hand over', exact: true }).isDisabled()).toBe(true);
+    expect(await askAxe(page)).toEqual([]);
+    await to.fill('Ann');
     await confirm(page, 'Hand over this case', 'Hand over');
-    await about.getByText('Grace has this one').waitFor();
+    await about.getByText(/^Ann has this one, given by OPERATOR_TOKEN, /).waitFor();
     await about.getByRole('button', { name: 'Close the case …' }).click();
     await page.getByLabel(/^What was done/).fill('The till works again');
     await confirm(page, 'Close this case?', 'Close the case');

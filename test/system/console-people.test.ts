@@ -207,7 +207,7 @@ describe('an admin', () => {
     expect(await askAxe(page)).toEqual([]);
     await dialog.getByLabel('Address').fill('Nobody@club.example');
     await dialog.getByLabel('Where').selectOption('some');
-    await dialog.getByLabel('Location ids, one per line').fill('club-1\n');
+    await dialog.getByRole('group', { name: 'Locations' }).getByLabel('club-1').check();
     await new Promise((later) => setTimeout(later, FRESH_MS));
     await dialog.getByRole('button', { name: 'Give the roles' }).click();
 

@@ -8,7 +8,7 @@ import { openBrowser, openPage, type Opened } from './open-browser.ts';
 type Console = {
   system: System;
   /** Somebody who has logged in, in a browser profile of their own, on the page of that path. */
-  open(path?: string, about?: BrowserContextOptions & { url?: string }): Promise<Opened>;
+  open(path?: string, about?: BrowserContextOptions & { url?: string; token?: string }): Promise<Opened>;
   /** Somebody who has not. */
   openLoggedOut(path?: string, about?: BrowserContextOptions & { asks?: readonly string[] }): Promise<Opened>;
   /** What should not have happened in any page since it was asked last; see `Opened`. */

@@ -3,9 +3,16 @@ import { z } from 'zod';
 import { Instant } from '../domain/order.ts';
 
 export const Case = z
-  .object({ holder: z.string(), takenAt: Instant })
+  .object({
+    holder: z.string(),
+    takenAt: Instant,
+    givenBy: z
+      .string()
+      .nullable()
+      .meta({ description: 'Who handed it over to the holder. Null if the holder took it.' }),
+  })
   .nullable()
-  .meta({ description: 'The operator who takes care of it, as typed or by name. Null for nobody.' });
+  .meta({ description: 'The operator who takes care of it, by name. Null for nobody.' });
 export const SnoozedUntil = Instant.nullable().meta({
   description: 'Until when its alarm is hidden from everybody. Null if it is not hidden.',
 });
@@ -32,9 +39,13 @@ const placeOf = (subject: Subject): { column: Column; table: string; id: string 
     : { column: 'location_id', table: 'locations', id: subject.locationId };
 type Column = 'service_order_id' | 'location_id';
 
+/** SQL of who handed a case over. After a change by a process of the previous version it is NULL. */
+export const GIVEN_BY = 'CASE WHEN given_at = taken_at THEN given_by END';
+const CASE = `json_build_object('holder', holder, 'takenAt', taken_at, 'givenBy', ${GIVEN_BY})`;
+
 /** SQL of the columns of `Care`, for the subject with the id `$1`. */
 export const careOf = (column: Column): string => `
-  (SELECT json_build_object('holder', holder, 'takenAt', taken_at) FROM cases
+  (SELECT ${CASE} FROM cases
    WHERE ${column} = $1 AND holder IS NOT NULL) AS "case",
   (SELECT to_json(snoozed_until) FROM cases WHERE ${column} = $1 AND snoozed_until > now()) AS "snoozedUntil",
   (SELECT coalesce(json_agg(json_build_object('at', at, 'by', by, 'text', text) ORDER BY note_id), '[]')
@@ -46,20 +57,26 @@ export async function readCare(pool: Pool, subject: Subject): Promise<Care> {
   return rows[0] ?? { case: null, snoozedUntil: null, notes: [] };
 }
 
-/** Gives the case to `holder`. @returns undefined if the subject does not exist */
+/** SQL that keeps a column if the holder already has the case. */
+const unlessSame = (column: string): string =>
+  `${column} = CASE WHEN c.holder = excluded.holder THEN c.${column} ELSE excluded.${column} END`;
+
+/** Gives the case to `holder`. @param givenBy another person who hands it over @returns undefined if the subject does not exist */
 export async function takeCase(
   pool: Pool,
   subject: Subject,
   holder: string,
+  givenBy?: string,
 ): Promise<NonNullable<Care['case']> | undefined> {
   const { column, table, id } = placeOf(subject);
   const { rows } = await pool.query<{ taken: NonNullable<Care['case']> }>(
-    `INSERT INTO cases AS c (${column}, holder, taken_at) SELECT ${column}, $2, now() FROM ${table} WHERE ${column} = $1
+    `INSERT INTO cases AS c (${column}, holder, taken_at, given_by, given_at)
+     SELECT ${column}, $2, now(), $3, now() FROM ${table} WHERE ${column} = $1
      ON CONFLICT (${column}) DO UPDATE
        SET holder = excluded.holder, changed_at = now(), closed_at = NULL,
-           taken_at = CASE WHEN c.holder = excluded.holder THEN c.taken_at ELSE excluded.taken_at END
-     RETURNING json_build_object('holder', holder, 'takenAt', taken_at) AS taken`,
-    [id, holder],
+           ${['taken_at', 'given_by', 'given_at'].map(unlessSame).join(', ')}
+     RETURNING ${CASE} AS taken`,
+    [id, holder, givenBy ?? null],
   );
   return rows[0]?.taken;
 }
@@ -75,7 +92,7 @@ export async function closeCase(
     `WITH closed AS (
        INSERT INTO cases (${column}, closed_at) SELECT ${column}, now() FROM ${table} WHERE ${column} = $1
        ON CONFLICT (${column}) DO UPDATE
-         SET holder = NULL, taken_at = NULL, closed_at = excluded.closed_at, snoozed_until = NULL, changed_at = now()
+         SET holder = NULL, taken_at = NULL, given_by = NULL, closed_at = excluded.closed_at, snoozed_until = NULL, changed_at = now()
      ), noted AS (
        INSERT INTO notes (${column}, by, text) SELECT ${column}, $2, $3::text FROM ${table}
        WHERE ${column} = $1 AND $3::text IS NOT NULL

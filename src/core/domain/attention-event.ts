@@ -36,6 +36,13 @@ export const AttentionEvent = z
     integration: z.string().nullable(),
     count: z.int().meta({ description: 'Number of orders, webhooks, messages or locations.' }),
     holder: z.string().nullable().meta({ description: 'The operator who takes care of it. Null for nobody.' }),
+    givenBy: z
+      .string()
+      .nullable()
+      .meta({ description: 'Who handed it over to the holder. Null if the holder took it.' }),
+    given: z
+      .array(z.object({ callOutCode: z.string().nullable(), holder: z.string(), givenBy: z.string() }))
+      .meta({ description: 'The orders of a location that were handed over one by one.' }),
     openedAt: Instant,
     closedAt: Instant.nullable().meta({ description: 'When it needed nobody any more.' }),
     reminders: z.int().meta({ description: 'How often it was told again, because nobody took it.' }),

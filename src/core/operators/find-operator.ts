@@ -8,7 +8,8 @@ const RIGHT = (of: string): string => `jsonb_build_object(
   'locations', CASE WHEN ${of}.location_groups = '{}' THEN to_jsonb(${of}.locations) ELSE to_jsonb(ARRAY(
     SELECT unnest(${of}.locations) UNION SELECT l.location_id FROM locations l WHERE l.groups && ${of}.location_groups ORDER BY 1)) END)`;
 
-const IS_VALID = `t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())`;
+/** SQL for whether a named token `t` is valid. */
+export const IS_VALID = `t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())`;
 
 /** A session ends after this long without use. An open page of the console counts as use. */
 const IDLE = `interval '1 hour'`;

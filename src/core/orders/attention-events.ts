@@ -32,6 +32,9 @@ type Item = Pick<
   'kind' | 'serviceOrderId' | 'callOutCode' | 'locationId' | 'integration' | 'count' | 'holder'
 > & {
   key: string;
+  /** Left out if nobody handed it over: a process of the previous version does not write it. */
+  givenBy?: string;
+  given?: AttentionEvent['given'];
 };
 
 const OF_ORDER: ReadonlySet<AttentionKind> = new Set(['in_doubt', 'cancel_by_phone', 'conflict', 'changed']);
@@ -113,6 +116,11 @@ type Case = SampledAttention['cases'][number];
 /** @param about.outages the keys of those that are told as one need now @param about.now milliseconds */
 type About = { cases: readonly Case[]; outages: ReadonlySet<string>; now: number };
 
+/** A fixed order, because the same in another order would be told as a change. */
+const byText = (one: object, other: object): number => JSON.stringify(one).localeCompare(JSON.stringify(other));
+
+const givenOf = (its: Case | undefined): Pick<Item, 'givenBy'> => (its?.givenBy ? { givenBy: its.givenBy } : {});
+
 /** A person who took one of its locations after that fell silent has the outage. If all are snoozed, it is left out. */
 function outageItem(needs: readonly Need[], caseOf: (need: Need) => Case | undefined, now: number): Item[] {
   const all = needs.map((each) => ({ its: caseOf(each), since: Date.parse(each.since) }));
@@ -120,7 +128,7 @@ function outageItem(needs: readonly Need[], caseOf: (need: Need) => Case | undef
   const taken = all.find(({ its, since }) => its?.holder && Date.parse(its.takenAt ?? '') >= since);
   const integration = needs[0]?.integration ?? null;
   const none = { serviceOrderId: null, callOutCode: null, locationId: null };
-  const about = { integration, count: needs.length, holder: taken?.its?.holder ?? null };
+  const about = { integration, count: needs.length, holder: taken?.its?.holder ?? null, ...givenOf(taken?.its) };
   return [{ key: outageOf(integration), kind: 'unreachable', ...none, ...about }];
 }
 
@@ -146,20 +154,40 @@ export function itemsOf(all: readonly Need[], { cases, outages, now }: About): I
     if (its.some((each) => isHidden(kind, each, at, now))) continue;
     const key = `${kind} ${(isOne ? serviceOrderId : locationId) ?? ''}`.trim();
     const known = items.get(key);
-    const holder = its.find((each) => each?.holder)?.holder ?? null;
+    const given =
+      isOne || !ofOrder?.holder || !ofOrder.givenBy
+        ? []
+        : [{ callOutCode, holder: ofOrder.holder, givenBy: ofOrder.givenBy }];
+    const taken = its.find((each) => each?.holder);
+    const holder = taken?.holder ?? null;
     if (known === undefined) {
       const order = isOne ? { serviceOrderId, callOutCode } : { serviceOrderId: null, callOutCode: null };
-      items.set(key, { key, kind, ...order, locationId, integration, count, holder });
+      items.set(key, {
+        key,
+        kind,
+        ...order,
+        locationId,
+        integration,
+        count,
+        holder,
+        ...givenOf(taken),
+        ...(given.length > 0 && { given }),
+      });
     } else {
       known.count += isOne ? 0 : count;
+      if (given.length > 0) known.given = [...(known.given ?? []), ...given].toSorted(byText);
       // A location's orders are taken if somebody has each of them.
-      if (holder === null) known.holder = null;
+      if (holder === null) {
+        known.holder = null;
+        delete known.givenBy;
+      }
     }
   }
   return [...items.values()];
 }
 
 const CHANGED = `a.about ->> 'holder' IS DISTINCT FROM i.about ->> 'holder'
+  OR i.about ? 'given' AND a.about -> 'given' IS DISTINCT FROM i.about -> 'given'
   OR a.about <> i.about AND a.told_at < now() - interval '${UPDATE_MIN} min'`;
 const REMINDED = `a.about ->> 'holder' IS NULL AND a.reminders < ${REMINDERS}
   AND coalesce(a.reminded_at, a.opened_at) < now() - make_interval(mins => $3)`;
@@ -205,7 +233,7 @@ export const ATTENTION_ROW = `jsonb_build_object('event', k.event, 'at', k.told_
   'closedAt', k.closed_at, 'reminders', k.reminders, 'sequence', k.sequence,
   'locationName', (SELECT name FROM locations WHERE location_id = k.about ->> 'locationId')) || k.about`;
 
-type Told = Omit<AttentionEvent, 'sentence' | 'url'>;
+type Told = Omit<AttentionEvent, 'sentence' | 'url' | 'givenBy' | 'given'> & Pick<Item, 'givenBy' | 'given'>;
 export type AttentionRow = Told & { locationName: string | null };
 /** @param place the name of the location @param vendor the name of the vendor */
 type Sentence = (told: Told, place: string, vendor: string) => string;
@@ -238,18 +266,26 @@ export function attentionEvent(
   consoleUrl: string | undefined,
   vendorName: (integration: string) => string,
 ): AttentionEvent {
-  const { event, kind, serviceOrderId, locationId, integration, reminders } = told;
+  const { event, kind, serviceOrderId, locationId, integration, reminders, count, holder } = told;
+  const { givenBy = null, given = [] } = told;
   const page =
     serviceOrderId === null
       ? locationId === null
         ? ''
         : `locations/${encodeURIComponent(locationId)}`
       : `orders/${encodeURIComponent(serviceOrderId)}`;
-  const again = reminders > 0 ? 'Nobody has taken it yet: ' : '';
+  const whose = (): string => {
+    if (given.length > 0 && count > 1)
+      return `${given.map((each) => `${each.givenBy} gave ${each.callOutCode ?? 'one'} to ${each.holder}`).join(', ')}: `;
+    if (holder === null) return reminders > 0 ? 'Nobody has taken it yet: ' : '';
+    return `${givenBy === null ? `${holder} has it` : `${givenBy} gave it to ${holder}`}: `;
+  };
   const isPartOf = kind === 'unreachable' && locationId !== null ? ', or is one of an outage now' : '';
-  const sentence = event === 'closed' ? `This needs nobody any more${isPartOf}: ` : again;
+  const sentence = event === 'closed' ? `This needs nobody any more${isPartOf}: ` : whose();
   return {
     ...told,
+    givenBy,
+    given,
     sentence: `${sentence}${SENTENCES[kind](told, locationName ?? locationId ?? 'no location', vendorName(integration ?? ''))}`,
     url: consoleUrl === undefined ? null : `${consoleUrl}/console/${page}`,
   };

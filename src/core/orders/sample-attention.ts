@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { RecordedStatus } from '../domain/lifecycle.ts';
 import { Instant } from '../domain/order.ts';
 import { StoredDropCause } from '../domain/webhook-cause.ts';
-import { SnoozedUntil } from '../cases/cases.ts';
+import { GIVEN_BY, SnoozedUntil } from '../cases/cases.ts';
 import { changesInWords } from '../contacts/changes-in-words.ts';
 import { WAITING } from '../live/outbox.ts';
 import { placesOf } from '../replay/list-webhooks.ts';
@@ -131,6 +131,7 @@ export const Attention = z
           locationId: z.string().nullable(),
           holder: z.string().nullable().meta({ description: 'Who takes care of it; null for nobody.' }),
           takenAt: Instant.nullable(),
+          givenBy: z.string().nullable().meta({ description: 'Who handed it over to the holder.' }),
           snoozedUntil: SnoozedUntil,
           snoozedAt: Instant.nullable().meta({ description: 'A later problem of an order is not hidden.' }),
           closedAt: Instant.nullable().meta({
@@ -339,7 +340,7 @@ const FIND_CASES = `
   SELECT json_build_object('kind', CASE WHEN c.service_order_id IS NULL THEN 'location' ELSE 'order' END,
                            'id', coalesce(c.service_order_id, c.location_id),
                            'locationId', coalesce(c.location_id, p.location_id), 'holder', c.holder,
-                           'takenAt', c.taken_at, 'closedAt', c.closed_at,
+                           'takenAt', c.taken_at, 'givenBy', ${GIVEN_BY}, 'closedAt', c.closed_at,
                            'snoozedAt', CASE WHEN c.snoozed_until > now() THEN c.snoozed_at END,
                            'snoozedUntil', CASE WHEN c.snoozed_until > now() THEN c.snoozed_until END) AS each
   FROM (SELECT * FROM cases

@@ -7,8 +7,8 @@ import { addNote, closeCase, readCare, snooze, takeCase, type Subject } from '..
 import { orderTimeline } from '../../../src/core/orders/order-timeline.ts';
 import { showOrder } from '../../../src/core/orders/show-order.ts';
 import { eraseMember, eraseMembers } from '../../../src/core/retention/erase-members.ts';
-import { OPERATOR_TOKEN, askOperator, type Operator } from '../../../world/system/ask-operator.ts';
-import { nameToken } from '../../../world/system/log-in.ts';
+import { OPERATOR_TOKEN, askOperator, type Operator, type OperatorAnswer } from '../../../world/system/ask-operator.ts';
+import { giveRoles, nameToken } from '../../../world/system/log-in.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { readEvents } from '../../support/read-events.ts';
 import { sampleOrder } from '../../../world/platform/sample-order.ts';
@@ -33,12 +33,27 @@ describe.each<[string, Subject]>([
   it('is taken, handed over and closed', async () => {
     const taken = await takeCase(pool, subject, 'Anna');
     expect(await takeCase(pool, subject, 'Anna')).toEqual(taken);
-    expect((await readCare(pool, subject)).case).toEqual({ holder: 'Anna', takenAt: taken?.takenAt });
-    const handedOver = await takeCase(pool, subject, 'Ben');
-    expect(handedOver).toEqual({ holder: 'Ben', takenAt: expect.any(String) });
+    expect((await readCare(pool, subject)).case).toEqual({ holder: 'Anna', takenAt: taken?.takenAt, givenBy: null });
+    const handedOver = await takeCase(pool, subject, 'Ben', 'Anna');
+    expect(handedOver).toEqual({ holder: 'Ben', takenAt: expect.any(String), givenBy: 'Anna' });
     expect(handedOver?.takenAt).not.toBe(taken?.takenAt);
+    // Ben has it already.
+    expect(await takeCase(pool, subject, 'Ben', 'Cleo')).toEqual(handedOver);
+    expect(await takeCase(pool, subject, 'Ben')).toEqual(handedOver);
     expect(await closeCase(pool, subject, { by: 'Ben', text: 'printed again' })).toBe(true);
     expect(await readCare(pool, subject)).toMatchObject({ case: null, notes: [{ by: 'Ben', text: 'printed again' }] });
+  });
+
+  it('was given by nobody after a process of the previous version gave it to another holder', async () => {
+    await takeCase(pool, subject, 'Anna');
+    await takeCase(pool, subject, 'Ben', 'Anna');
+    await stage.query(`UPDATE cases SET holder = 'Cleo', taken_at = now(), changed_at = now() WHERE holder = 'Ben'`);
+    expect((await readCare(pool, subject)).case).toEqual({
+      holder: 'Cleo',
+      takenAt: expect.any(String),
+      givenBy: null,
+    });
+    await closeCase(pool, subject, { by: 'Cleo', text: undefined });
   });
 
   it('shows its notes oldest first, and can be snoozed for some minutes', async () => {
@@ -53,6 +68,7 @@ describe.each<[string, Subject]>([
 
 it("an order's timeline has one entry for each action of an operator, with the text of notes", async () => {
   const path = '/orders/order-2';
+  await nameToken(stage, 'Ben', ['operator']);
   await operator.send('PUT', `${path}/case`, { to: 'Ben' });
   await operator.post(`${path}/notes`, { text: 'the oven is broken' });
   await operator.post(`${path}/snooze`, { minutes: 0 });
@@ -82,7 +98,7 @@ it('a follower of the board sees who has a case, but only at locations that the 
   await until(() => cases() !== undefined);
   await operator.send('PUT', '/orders/order-1/case', {});
   await operator.post('/locations/club-1/snooze', { minutes: 5 });
-  const nobody = { holder: null, takenAt: null };
+  const nobody = { holder: null, takenAt: null, givenBy: null };
   await until(() => cases()?.length === 2);
   expect(cases()).toEqual([
     {
@@ -103,6 +119,7 @@ it('a follower of the board sees who has a case, but only at locations that the 
       closedAt: null,
       holder: 'OPERATOR_TOKEN',
       takenAt: expect.any(String),
+      givenBy: null,
     },
   ]);
   await until(() => cases(elsewhere) !== undefined);
@@ -115,6 +132,50 @@ it('a follower of the board sees who has a case, but only at locations that the 
   );
   read.leave();
   elsewhere.leave();
+});
+
+describe('a case is handed over', () => {
+  let grace: Operator;
+  beforeAll(async () => {
+    await stage.query(`UPDATE locations SET groups = '{north}' WHERE location_id = 'club-1'`);
+    grace = await askOperator(stage.app, await nameToken(stage, 'Grace', ['operator'], null));
+    await nameToken(stage, 'Ann', ['operator'], ['club-1']);
+    await nameToken(stage, 'Norah', ['operator'], [], ['north']);
+    await nameToken(stage, 'of club-2', ['operator'], ['club-2']);
+    await nameToken(stage, 'a viewer', ['viewer', 'admin', 'integrator'], null);
+    await nameToken(stage, 'revoked', ['operator'], null);
+    await stage.query(`UPDATE operator_tokens SET revoked_at = now() WHERE name = 'revoked'`);
+    await giveRoles(stage, { email: 'eve@example.com' }, ['operator']);
+    await giveRoles(stage, { group: 'team' }, ['operator'], ['club-1']);
+    await stage.query(
+      `INSERT INTO operator_sessions (session_id, sha256, kind, actor_id, name, groups, created_at, expires_at)
+       SELECT gen_random_uuid(), name::bytea, 'person', name, name, ARRAY[team], now() - ago, now() - ago
+       FROM (VALUES ('Tom', 'team', interval '3 d'), ('Left', 'team', interval '8 d'), ('Other', 'others', interval '0'))
+         AS of (name, team, ago)`,
+    );
+  });
+
+  it.each(['/orders/order-1', '/locations/club-1'])('only to people who may act there: %s', async (path) => {
+    const { body } = await grace.get(`${path}/case/people`);
+    expect(body['people']).toEqual(['Ann', 'Ben', 'Grace', 'Norah', 'Tom', 'eve@example.com']);
+    const give = (to: string): Promise<OperatorAnswer> => grace.send('PUT', `${path}/case`, { to });
+    expect(await give(' ann ')).toMatchObject({ status: 200, body: { case: { holder: 'Ann', givenBy: 'Grace' } } });
+    for (const to of ['Aann', 'of club-2', 'a viewer', 'revoked', 'Left', 'Other']) {
+      expect(await give(to)).toMatchObject({ status: 400, body: { issues: [{ path: 'to' }] } });
+    }
+    expect((await give('Aann')).text).toContain('Nobody called “Aann” may take cases here. Did you mean “Ann”?');
+    expect((await grace.get(path)).body).toMatchObject({ case: { holder: 'Ann', givenBy: 'Grace' } });
+    expect(await grace.send('PUT', `${path}/case`, {})).toMatchObject({
+      body: { case: { holder: 'Grace', givenBy: null } },
+    });
+  });
+
+  it('and nobody is found for an order or a location that does not exist', async () => {
+    for (const path of ['/orders/none', '/locations/none']) {
+      expect((await grace.get(`${path}/case/people`)).status).toBe(404);
+      expect((await grace.send('PUT', `${path}/case`, { to: 'Ann' })).status).toBe(404);
+    }
+  });
 });
 
 describe('a note', () => {

@@ -124,6 +124,34 @@ it('a need is published at once when somebody takes its case', async () => {
   expect(await tell()).toEqual(['updated in_doubt order-1 Anna']);
 });
 
+it('a need that was handed over says who gave it to whom, at once', async () => {
+  await seed('order-1', 'held');
+  await tell(0);
+  await takeCase(pool, { serviceOrderId: 'order-1' }, 'Ann', 'Grace');
+  expect(await tell()).toEqual(['updated held club-1 Ann']);
+  const said = async (): Promise<AttentionEvent> => {
+    const { rows } = await pool.query<{ row: AttentionRow }>(`SELECT ${ATTENTION_ROW} AS row FROM attention_items k`);
+    return attentionEvent(rows[0]?.row as AttentionRow, undefined, () => 'Acme');
+  };
+  expect(await said()).toMatchObject({ givenBy: 'Grace', sentence: expect.stringMatching(/^Grace gave it to Ann: 1/) });
+  // It stands for two orders, and nobody has the other one.
+  await seed('order-2', 'held');
+  expect(await tell()).toEqual(['updated held club-1 of 2']);
+  expect(await said()).toMatchObject({
+    holder: null,
+    givenBy: null,
+    given: [{ callOutCode: 'K472', holder: 'Ann', givenBy: 'Grace' }],
+    sentence: expect.stringMatching(/^Grace gave K472 to Ann: 2 orders/),
+  });
+  await seed('order-3', 'held');
+  await takeCase(pool, { serviceOrderId: 'order-2' }, 'Ben', 'Ann');
+  expect(await tell()).toEqual(['updated held club-1 of 3']);
+  expect(await tell()).toEqual([]);
+  expect((await said()).sentence).toMatch(
+    /^(Grace gave K472 to Ann|Ann gave K472 to Ben), .* gave K472 to (Ann|Ben): 3 orders/,
+  );
+});
+
 it('a need without a holder is published again every quarter of an hour, but at most eight times', async () => {
   await seed('order-1', 'in_doubt');
   await tell();
@@ -206,7 +234,7 @@ it('POS systems that do not answer are one need for each location, but five of a
   expect(attentionEvent(rows[0]?.row as AttentionRow, undefined, () => 'Acme')).toMatchObject({
     locationId: null,
     integration: 'acme',
-    sentence: 'The POS systems of 6 locations with Acme do not answer. Call the vendor.',
+    sentence: 'Anna has it: The POS systems of 6 locations with Acme do not answer. Call the vendor.',
   });
 });
 
@@ -315,6 +343,8 @@ it('an event has a sentence with the name of the location, and a link to its pag
     integration: 'acme',
     count: 1,
     holder: null,
+    givenBy: null,
+    given: [],
     openedAt: expect.any(String),
     closedAt: null,
     reminders: 0,

@@ -130,6 +130,20 @@ describe('the audit', () => {
     expect(new Set(both.map(({ locationId }) => locationId))).toEqual(new Set(['club-1', 'club-2']));
     expect((await audit('action=replay%20many'))[0]).toMatchObject({ locationId: null, subject: 'dropped' });
   });
+
+  it('names who acted, to an admin of a location only those who acted there', async () => {
+    for (const at of ['club-1', 'club-2'])
+      await (
+        await named(`of ${at}`, ['operator'], [at])
+      )(`/locations/${at}/pause`, 'POST');
+    expect((await operator.get('/audit/people')).body['people']).toEqual(
+      expect.arrayContaining(['of club-1', 'of club-2']),
+    );
+    const admin = await named('admin of club-1', ['admin'], ['club-1']);
+    const there = (await admin('/audit/people')).body['people'];
+    expect(there).toContain('of club-1');
+    expect(there).not.toContain('of club-2');
+  });
 });
 
 describe('orders that are searched by their member', () => {

@@ -1,0 +1,54 @@
+import type { Pool } from 'pg';
+import { IS_ACTIVE, IS_VALID } from './find-operator.ts';
+import type { Role } from './operator.ts';
+
+/** A person without a grant to their address has the groups of their last sign-in, if it was within this time. */
+const SEEN_WITHIN = `interval '7 d'`;
+/** The newest actions that are read for the names of their authors. */
+const READ = 10_000;
+
+/** SQL for whether a grant or a token gives the role `$2` at the location of `here`. */
+const GIVES = (of: string): string => `$2 = ANY (${of}.roles) AND (
+  ${of}.locations IS NULL AND ${of}.location_groups = '{}' OR here.location_id = ANY (${of}.locations) OR ${of}.location_groups && here.groups)`;
+
+/**
+ * The people who have a role where an order or a location is, by their names in the audit: named tokens, addresses with
+ * a grant, and who signed in.
+ * @returns undefined if the subject does not exist
+ */
+export async function peopleWith(
+  pool: Pool,
+  role: Role,
+  subject: { serviceOrderId: string } | { locationId: string },
+): Promise<string[] | undefined> {
+  const from =
+    'serviceOrderId' in subject
+      ? 'placements AS p LEFT JOIN locations l USING (location_id) WHERE p.service_order_id = $1'
+      : 'locations l WHERE l.location_id = $1';
+  const { rows } = await pool.query<{ names: string[] }>(
+    `SELECT ARRAY(
+       SELECT t.name COLLATE "C" FROM operator_tokens t WHERE ${IS_VALID} AND ${GIVES('t')}
+       UNION
+       SELECT g.email FROM operator_grants g WHERE g.email IS NOT NULL AND ${GIVES('g')}
+       UNION
+       SELECT s.name COLLATE "C" FROM operator_sessions s
+       WHERE s.kind = 'operator_token' AND ${IS_ACTIVE}
+          OR s.kind = 'person' AND s.created_at > now() - ${SEEN_WITHIN} AND EXISTS (
+               SELECT FROM operator_grants g WHERE (g.email = s.email OR g.group_name = ANY (s.groups)) AND ${GIVES('g')})
+       ORDER BY 1) AS names
+     FROM (SELECT l.location_id, coalesce(l.groups, '{}') AS groups FROM ${from}) AS here`,
+    ['serviceOrderId' in subject ? subject.serviceOrderId : subject.locationId, role],
+  );
+  return rows[0]?.names;
+}
+
+/** The names of those who acted lately. @param locations only actions there; undefined for all */
+export async function readAuthors(pool: Pool, locations: readonly string[] | undefined): Promise<string[]> {
+  const { rows } = await pool.query<{ name: string }>(
+    `SELECT DISTINCT actor_name AS name
+     FROM (SELECT actor_name, location_id FROM audit ORDER BY audit_id DESC LIMIT ${READ}) AS newest
+     WHERE $1::text[] IS NULL OR location_id = ANY ($1) ORDER BY 1`,
+    [locations ?? null],
+  );
+  return rows.map(({ name }) => name);
+}
