@@ -6,6 +6,7 @@ import { CheckedLocation, checkLocation } from '../core/locations/check-location
 import { ConnectedLocation, connectLocation } from '../core/locations/connect-location.ts';
 import { findLocation } from '../core/locations/locations.ts';
 import { PausedLocation, pauseLocation, resumeLocation } from '../core/kitchens/pause-location.ts';
+import { settleKitchen } from '../core/kitchens/settle-kitchens.ts';
 import {
   ChangedLocation,
   type LocationChange,
@@ -396,7 +397,9 @@ const pause = operation({
   async run(caller, { locationId, ...pause }) {
     pauseTime.refusePast(caller, pause);
     const paused = await pauseLocation(caller.pool, locationId, { ...pause, by: caller.by.name });
-    return paused ? { locationId, paused: true } : undefined;
+    if (!paused) return undefined;
+    await settleKitchen(caller, locationId);
+    return { locationId, paused: true };
   },
   print: (_, { locationId, until, minutes }) => {
     const end =
@@ -427,8 +430,11 @@ const resume = operation({
   },
   params: LocationParams,
   wakes: true,
-  run: async ({ pool }, { locationId }) =>
-    (await resumeLocation(pool, locationId)) ? { locationId, paused: false } : undefined,
+  async run(caller, { locationId }) {
+    if (!(await resumeLocation(caller.pool, locationId))) return undefined;
+    await settleKitchen(caller, locationId);
+    return { locationId, paused: false };
+  },
   print: (_, { locationId }) => `${locationId} takes orders`,
   command: {
     name: 'location resume',
