@@ -21,6 +21,7 @@ import { removeLocation } from '../core/locations/remove-location.ts';
 import { ListedLocations, ShownLocation, listSeenLocations, showLocation } from '../core/locations/show-location.ts';
 import { listTokens, stateOfToken, type TokenRow } from '../core/locations/webhook-tokens.ts';
 import { refuseTest, TESTS_A_DAY, TestedContacts, testContacts } from '../core/notices/send-notices.ts';
+import { withOpen } from '../core/orders/open-at-locations.ts';
 import { describeCheck } from '../diagnostics/print-checks.ts';
 import type { Action } from '../core/operators/audit.ts';
 import { changeInWords, locationInWords, locationsTable } from './location-text.ts';
@@ -56,7 +57,7 @@ const list = operation({
   },
   query: LocationsQuery,
   async run({ pool, within }) {
-    return { locations: await listSeenLocations(pool, within()) };
+    return { locations: await withOpen(pool, await listSeenLocations(pool, within())) };
   },
   print: ({ locations }) => locationsTable(locations),
   command: {
@@ -282,11 +283,11 @@ const show = operation({
   },
   params: LocationParams,
   reads: SETTINGS,
-  run: async ({ pool, settings, service, hasAt }, { locationId }) =>
-    showLocation(
-      { ...settings, pool, now: service?.now ?? (() => new Date()), readsOrders: hasAt('viewer', locationId) },
-      locationId,
-    ),
+  async run({ pool, settings, service, hasAt }, { locationId }) {
+    const now = service?.now ?? (() => new Date());
+    const found = await showLocation({ ...settings, pool, now, readsOrders: hasAt('viewer', locationId) }, locationId);
+    return found && (await withOpen(pool, [found]))[0];
+  },
   print: locationInWords,
   command: {
     name: 'location show',
