@@ -37,6 +37,8 @@ export type Access = {
   whileAway?: true;
   /** The action's name in the audit. Every operation that changes something has one. */
   does?: string;
+  /** True for a POST that changes nothing: its text may be about a member, so it must not be in a URL. */
+  onlyReads?: true;
   /**
    * Set if the answer may contain member data. If `when` returns true, the caller also needs the role `member-data`,
    * and the audit records `action`. `when` gets the query before validation (texts) and after it (booleans).

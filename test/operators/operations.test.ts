@@ -49,6 +49,7 @@ const ofLocation: Args = (ids) => [ids.locationId];
 const ROWS: Record<string, Row> = {
   listOrders: { args: () => [] },
   search: { input: { q: 'order-1' }, args: () => ['order-1'] },
+  searchByBody: { input: { q: 'order-1' } },
   searchMember: { input: { text: 'member-9' } },
   showOrder: { args: ofOrder() },
   retryOrder: { args: ofOrder() },

@@ -39,7 +39,7 @@ const OpenAtLocation = z
     }),
     unreported: z.int().meta({
       description:
-        'Tickets of a location that has sent no webhook since the oldest of them: see `silent` of the board.',
+        'Tickets of a location that has sent no webhook since the oldest of them, among its newest 50: see `silent` of the board.',
     }),
   })
   .describe('What is still open.');

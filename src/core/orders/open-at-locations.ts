@@ -16,7 +16,9 @@ export async function withOpen<Each extends { locationId: string }>(
   return locations.map((each) => ({ ...each, open: found.get(each.locationId) ?? NOTHING }));
 }
 
-/** The open orders of locations that have sent no webhook for some minutes. Others are not silent. */
+/** If all locations are silent, each costs the reading of this many orders. */
+const OPEN_OF_ONE = 50;
+/** The newest open orders of locations that have sent no webhook for some minutes. Others are not silent. */
 const OPEN_THERE = `
   SELECT o.* FROM unnest($1::text[]) AS l (location_id)
   CROSS JOIN LATERAL (
@@ -24,7 +26,7 @@ const OPEN_THERE = `
     WHERE location_id = l.location_id AND ended_at IS NULL
       AND NOT EXISTS (SELECT FROM location_last_seen h
                       WHERE h.location_id = l.location_id AND h.last_seen_at > now() - interval '${SILENT_MIN} min')
-    ORDER BY created_at LIMIT 1000) AS o`;
+    ORDER BY created_at DESC LIMIT ${OPEN_OF_ONE}) AS o`;
 
 const OPEN = `
   WITH RECURSIVE ${DROPPED_LATELY}, dropped AS (
