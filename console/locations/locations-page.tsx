@@ -61,7 +61,9 @@ function List({ all, onDone }: { all: readonly ListedLocation[]; onDone: () => v
             <span class="locations-about">
               {[location.name, location.integration, ...location.groups].filter((each) => each !== null).join(' · ')}
               <NotTaking location={location} />
-              {location.open?.unreported > 0 && <Badge tone="bad">{location.open.unreported} without a report</Badge>}
+              {location.open?.unreported > 0 && (
+                <Badge tone="bad">{location.open.unreported} tickets without a report</Badge>
+              )}
             </span>
           </th>
           <td data-name="Last webhook">

@@ -53,8 +53,14 @@ describe('a location that an operator changes', () => {
     await page.getByRole('link', { name: 'hub-1', exact: true }).click();
     await says(page, /^paused by OPERATOR_TOKEN since .*, until .*: The kitchen is full\. New orders wait\.$/);
     await page.getByRole('button', { name: 'Resume …' }).click();
+    const kitchen = page.getByRole('definition').filter({ hasText: /^(open|closed)/ });
+    await kitchen.filter({ hasText: /^closed/ }).waitFor();
     await confirm(page, 'Resume hub-1?', 'Resume');
-    await page.getByText('taking orders').waitFor();
+    await page
+      .getByRole('definition')
+      .filter({ hasText: /^taking orders/ })
+      .waitFor();
+    expect(await kitchen.textContent(), 'with the same answer').toMatch(/^open/);
   });
 
   it('shows its address, telephone and back office once they are entered', async () => {

@@ -1,5 +1,3 @@
-/** The SQL of the keys by which a member is found. The index `order_contents_of_words` has the same. */
-
 /** Letters that no mark is taken off, separators, and capitals that `lower` leaves as they are with the collation "C". */
 const FROM = 'øØłŁđĐðÐıæÆœŒßς-‐–_,./()"ΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩАБВГДЕЖЗИКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯ';
 const TO = 'oollddddiaaoosσ          αβγδεζηθικλμνξοπρστυφχψωабвгдежзиклмнопрстуфхцчшщъыьэюя';
@@ -13,7 +11,7 @@ export const wordsOf = (name: string): string => `array_remove(string_to_array(l
     '${FROM}', '${TO}')), '([aou])e', '\\1', 'g'), 'ss', 's', 'g'), 200), ' '), '')`;
 
 export const MEMBER_PHONE = `(contents #>> '{member,phone}') COLLATE "C"`;
-/** Digits of a telephone number in its key. National numbers of some countries have no more. */
 export const PHONE_DIGITS = 7;
+/** SQL of the keys by which a member is found, as in the index `order_contents_of_words`. */
 export const KEYS = `(${wordsOf(`(contents #>> '{member,name}')`)} || ARRAY[right(${MEMBER_PHONE}, ${PHONE_DIGITS}),
   left(lower((contents #>> '{member,email}') COLLATE "C"), 200)])`;

@@ -79,10 +79,7 @@ async function findWebhooks(pool: Pool, text: string, within: Within): Promise<F
   return rows;
 }
 
-/**
- * Finds a member's orders whose contents are stored, by the member's id, words of the name, telephone number or e-mail
- * address.
- */
+/** Finds a member's stored orders by the member's id, words of the name, telephone number or e-mail address. */
 export async function searchMember(pool: Pool, text: string, within: Within): Promise<FoundOrders> {
   const digits = digitsOf(text);
   const found = await findMember(pool, text, within, digits);
