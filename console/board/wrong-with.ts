@@ -1,3 +1,4 @@
+import { dayAndTime } from '../parts/clock-time.ts';
 import type { Attention } from '../wire.ts';
 import { words } from '../parts/tones.ts';
 import { inShort } from '../../src/core/domain/explain-cause.ts';
@@ -17,6 +18,8 @@ export type Elsewhere = {
   byPhone: ReadonlySet<string>;
   /** When the last dropped webhook of the location arrived. */
   dropped: ReadonlyMap<string, number>;
+  /** When the last webhook of the silent location arrived. */
+  silent: ReadonlyMap<string, string | null>;
 };
 
 export function elsewhere(attention: Attention | undefined): Elsewhere {
@@ -26,6 +29,7 @@ export function elsewhere(attention: Attention | undefined): Elsewhere {
     dropped: new Map(
       attention?.dropped.map(({ locationId, lastReceivedAt }) => [locationId, Date.parse(lastReceivedAt)]),
     ),
+    silent: new Map(attention?.silent.map(({ locationId, lastSeenAt }) => [locationId, lastSeenAt])),
   };
 }
 
@@ -56,9 +60,14 @@ export function wrongWith(ticket: Ticket, known: Elsewhere): Wrong | undefined {
     const about = inShort(failure.cause) ?? saysOf(failure.problem) ?? undefined;
     return { words: named('not fetched again', about), tone: 'warn', needsPerson: false };
   }
-  return mayHaveMissedStatus(ticket, known)
-    ? { words: 'its webhooks are dropped', tone: 'warn', needsPerson: false }
-    : undefined;
+  const unheard = mayHaveMissedStatus(ticket, known) ? 'its webhooks are dropped' : silence(ticket, known);
+  return unheard === undefined ? undefined : { words: unheard, tone: 'warn', needsPerson: false };
+}
+
+/** Since when the POS of a ticket without a report has sent nothing. */
+function silence({ order, column }: Ticket, { silent }: Elsewhere): string | undefined {
+  const since = column === 'sent' ? silent.get(order.locationId ?? '') : undefined;
+  return since === undefined ? undefined : `the POS has sent nothing ${since ? `since ${dayAndTime(since)}` : 'yet'}`;
 }
 
 /** True if a dropped webhook of its location may have reported the ticket's status. */

@@ -1,4 +1,5 @@
 import type { ListedLocation, ShownLocation } from '../wire.ts';
+import { clockTime } from '../parts/clock-time.ts';
 import { sum } from '../parts/series.ts';
 
 const HOUR = 3_600_000;
@@ -22,10 +23,27 @@ export function errorShare({ webhooks, errors }: Pick<ListedLocation, 'webhooks'
   return all === 0 ? undefined : sum(errors) / all;
 }
 
-/** Rates a location's share of errors. */
-export function errorTone(location: Pick<ListedLocation, 'webhooks' | 'errors'>): 'plain' | 'warn' | 'bad' {
-  const share = errorShare(location) ?? 0;
+/** A process of the previous version does not send what is open. */
+type Counted = Pick<ListedLocation, 'webhooks' | 'errors'> & Partial<Pick<ListedLocation, 'open' | 'refused'>>;
+
+/** The share of webhooks that are still open: dropped without a replay, or refused just now. */
+export function openShare({ webhooks, open, refused = 0 }: Counted): number {
+  const count = (open?.dropped ?? 0) + refused;
+  return count === 0 ? 0 : count / Math.max(sum(webhooks), count);
+}
+
+/** Rates a location's errors by what is still open of them. */
+export function errorTone(location: Counted): 'plain' | 'warn' | 'bad' {
+  const share = openShare(location);
   return share >= MANY_ERRORS ? 'bad' : share > 0 ? 'warn' : 'plain';
+}
+
+/** What became of the errors of the last hour, in words. */
+export function repairOf({ errors, open }: Counted, now: number): string | undefined {
+  const { dropped = 0, replayedAt = null } = open ?? {};
+  if (dropped > 0) return `${dropped.toLocaleString('en')} not replayed`;
+  const wasRepaired = sum(errors) > 0 && replayedAt !== null && now - Date.parse(replayedAt) < HOUR;
+  return wasRepaired ? `all replayed ${clockTime(replayedAt)}` : undefined;
 }
 
 /** Rates the days that a connection still lasts. It is renewed long before its end, and an alert fires a week before. */

@@ -1,7 +1,7 @@
 import { locationName, NAMES } from '../parts/names.ts';
 import { sum } from '../parts/series.ts';
 import type { ListedLocation } from '../wire.ts';
-import { errorShare, errorTone, silence } from './assess-location.ts';
+import { errorShare, errorTone, openShare, silence } from './assess-location.ts';
 
 export type LocationFilters = { text: string; group: string; integration: string; paused: string; by: string };
 
@@ -28,17 +28,19 @@ function compare(by: string, one: ListedLocation, other: ListedLocation, now: nu
     case 'errors':
       return (errorShare(other) ?? -1) - (errorShare(one) ?? -1);
     case '':
-      return badness(other, now) - badness(one, now) || (errorShare(other) ?? 0) - (errorShare(one) ?? 0);
+      return badness(other, now) - badness(one, now) || openShare(other) - openShare(one);
     default:
       return 0;
   }
 }
 
 const WEIGHTS = { plain: 0, warn: 1, bad: 10 };
+const OPEN_WEIGHT = 20;
 
-/** How much a location needs attention: by errors, silence and pause. */
+/** How much a location needs attention: by what is still open, then by silence and pause. */
 function badness(location: ListedLocation, now: number): number {
   return (
+    OPEN_WEIGHT * (Number(errorTone(location) === 'bad') + Number((location.open?.unreported ?? 0) > 0)) +
     WEIGHTS[errorTone(location)] +
     WEIGHTS[silence(location.lastSeenAt, now)] +
     (location.pausedAt === null ? 0 : WEIGHTS.warn)

@@ -1,10 +1,11 @@
+import { tenSeconds } from '../parts/clock.ts';
 import { percent } from '../parts/percent.ts';
 import { sum } from '../parts/series.ts';
 import { Sparkline } from '../parts/sparkline.tsx';
 import type { ListedLocation } from '../wire.ts';
-import { errorShare, errorTone, stepShares, trend } from './assess-location.ts';
+import { errorShare, errorTone, repairOf, stepShares, trend } from './assess-location.ts';
 
-type Counted = Pick<ListedLocation, 'webhooks' | 'errors'>;
+type Counted = Pick<ListedLocation, 'webhooks' | 'errors' | 'open' | 'refused'>;
 
 /** The full height of the chart is at least this share, so that 1 % does not look like 100 %. */
 const A_FEW = 0.25;
@@ -25,6 +26,7 @@ export function LastHourErrors({ location }: { location: Counted }) {
   const tone = errorTone(location);
   const count = sum(location.errors);
   const shares = stepShares(location);
+  const repair = repairOf(location, tenSeconds.value);
   return (
     <span class="locations-figure">
       <b
@@ -32,6 +34,7 @@ export function LastHourErrors({ location }: { location: Counted }) {
         title={count === 0 ? undefined : `${NUMBER.format(count)} webhooks, dropped or refused`}
       >
         {percent(errorShare(location))}
+        {repair !== undefined && <span class="locations-about">{repair}</span>}
       </b>
       <Sparkline
         values={shares}

@@ -317,8 +317,9 @@ function Vendor({ locationId }: { locationId: string }) {
 
 /** Says if webhooks are missing, or that the service cannot notice this because it cannot poll the POS. */
 function MissingWebhooks({ location }: { location: ShownLocation }) {
-  const { missedAt, knows, integration } = location;
+  const { missedAt, knows, integration, lastSeenAt, open } = location;
   const wasRecent = missedAt !== null && Date.now() - Date.parse(missedAt) < MISSED_MS;
+  const isOver = [lastSeenAt, open?.replayedAt].some((at) => at && missedAt && at > missedAt);
   if (knows.readStatus && !wasRecent) return null;
   return (
     <>
@@ -326,7 +327,8 @@ function MissingWebhooks({ location }: { location: ShownLocation }) {
       <dd>
         {wasRecent ? (
           <>
-            <Badge tone="bad">missing</Badge> <Ago at={missedAt} />, the POS had a status that no webhook had reported
+            {!isOver && <Badge tone="bad">missing</Badge>} <Ago at={missedAt} />, the POS had a status that no webhook
+            had reported{isOver && '. Webhooks have arrived since'}
           </>
         ) : (
           `not noticed: ${vendorName(integration)} cannot be asked for a status`

@@ -70,6 +70,9 @@ function List({ all, onDone }: { all: readonly ListedLocation[]; onDone: () => v
             <span class="locations-about">
               {[vendorName(location.integration), ...location.groups].join(' · ')}
               <NotTaking location={location} />
+              {location.open?.unreported > 0 && (
+                <Badge tone="bad">{location.open.unreported} tickets without a report</Badge>
+              )}
             </span>
           </th>
           <td data-name="Last webhook">

@@ -6,6 +6,13 @@ export function clockTime(at: string): string {
   return CLOCK.format(new Date(at));
 }
 
+const SHORT = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+
+/** The same, with the day unless it is today. */
+export function dayAndTime(at: string): string {
+  return new Date(at).toDateString() === new Date().toDateString() ? clockTime(at) : SHORT.format(new Date(at));
+}
+
 /** Formats the beginning of a period that has not ended. */
 export function soFar(at: string): string {
   return `${clockTime(at)}, so far`;

@@ -3,7 +3,7 @@ import { ask, query } from '../api.ts';
 import { may } from '../may.ts';
 import { Badge } from '../parts/badge.tsx';
 import { closeDialog, Dialog } from '../parts/dialog.tsx';
-import { Text, Tick } from '../parts/form.tsx';
+import { Text } from '../parts/form.tsx';
 import { LocationName } from '../parts/location-field.tsx';
 import { locationName } from '../parts/names.ts';
 import { OrderName } from '../parts/order-name.tsx';
@@ -12,6 +12,7 @@ import { ShortId } from '../parts/short-id.tsx';
 import { Ago } from '../parts/time.tsx';
 import { OUTCOME_TONES, PLACEMENT_TONES, words } from '../parts/tones.ts';
 import type { Found } from '../wire.ts';
+import { isLikeMember } from './is-like-member.ts';
 import './search.css';
 
 /** Time after the last key before a search starts. */
@@ -22,59 +23,49 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
   const results = useRef<HTMLDivElement>(null);
   const id = useId();
   const [text, setText] = useState('');
-  const [ofMember, setOfMember] = useState(false);
-  /** The text of a search for a member, which starts with Enter: each one is logged. */
-  const [searched, setSearched] = useState('');
+  const typed = text.trim();
+  /** The text of a search for a member, which a person starts: each one is logged. */
+  const [member, setMember] = useState<string>();
   const field = useRef<HTMLInputElement>(null);
-  const { found, problem } = useFound(ofMember ? searched : text.trim(), ofMember);
+  const { found, problem } = useFound(member ?? typed, member !== undefined);
+  const mayAsk = may('member-data', { anywhere: true });
+  const isOffered = mayAsk && member === undefined && (isLikeMember(typed) || (found && !hasSome(found)));
   useLayoutEffect(() => field.current?.focus(), []);
 
   const onKeyDown = (event: KeyboardEvent): void => {
-    const links = [...(results.current?.querySelectorAll('a') ?? [])];
-    const at = links.indexOf(document.activeElement as HTMLAnchorElement);
+    const links = [...(results.current?.querySelectorAll<HTMLElement>('a, button') ?? [])];
+    const at = links.indexOf(document.activeElement as HTMLElement);
     if (event.key === 'ArrowDown') links[Math.min(at + 1, links.length - 1)]?.focus();
     else if (event.key === 'ArrowUp' && at >= 0) (links[at - 1] ?? field.current)?.focus();
     else return;
     event.preventDefault();
   };
+  const openFirst = (): void => results.current?.querySelector<HTMLElement>('a, button')?.click();
   const isAsked = useRef(false);
   // Enter opens the first result, also if it is pressed before the results are there.
   const submit = (event: Event): void => {
     event.preventDefault();
-    if (ofMember && text.trim() !== searched) setSearched(text.trim());
-    else if (found === undefined) isAsked.current = true;
-    else results.current?.querySelector('a')?.click();
+    if (found === undefined) isAsked.current = true;
+    else openFirst();
   };
   useEffect(() => {
     if (found === undefined || !isAsked.current) return;
     isAsked.current = false;
-    results.current?.querySelector('a')?.click();
+    openFirst();
   }, [found]);
-  // A name that was typed before the choice must not go into a URL, so the choice empties the field.
-  const choose = (member: boolean): void => {
-    setText('');
-    setSearched('');
-    setOfMember(member);
-  };
   return (
     <Dialog title="Search" class="search" onClose={onClose} onKeyDown={onKeyDown}>
-      {may('member-data', { anywhere: true }) && (
-        <Tick isOn={ofMember} onTick={choose}>
-          Orders of a member: the exact name, number or address. The search is logged.
-        </Tick>
-      )}
       <form onSubmit={submit}>
         <Text
           id={`${id}-text`}
-          label={
-            ofMember
-              ? 'Name, telephone number, email or id of a member, then Enter'
-              : 'Code, order id, POS id, location or webhook id'
-          }
+          label={`Code, order id, POS id, location or webhook id${mayAsk ? ', or the name, telephone number or email of a member' : ''}`}
           inputRef={field}
           type="search"
           value={text}
-          onWrite={setText}
+          onWrite={(to) => {
+            setText(to);
+            setMember(undefined);
+          }}
         />
       </form>
       {/* eslint-disable-next-line jsx-a11y/no-static-element-interactions, jsx-a11y/click-events-have-key-events */}
@@ -87,7 +78,15 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
         }
       >
         {problem !== undefined && <p class="problem">{problem}</p>}
+        {member !== undefined && <p>Orders of a member: {member}. This search is logged.</p>}
         {found !== undefined && <Results found={found} />}
+        {isOffered && (
+          <p>
+            <button type="button" onClick={() => setMember(typed)}>
+              Search the orders of a member: {typed}, logged
+            </button>
+          </p>
+        )}
       </div>
       <div class="buttons">
         <button type="button" onClick={closeDialog}>
@@ -97,6 +96,9 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
     </Dialog>
   );
 }
+
+const hasSome = ({ orders, locations = [], webhooks = [] }: Found): boolean =>
+  orders.length + locations.length + webhooks.length > 0;
 
 /** Searches for a text. */
 function useFound(text: string, ofMember: boolean): { found?: Found | undefined; problem?: string } {
@@ -109,7 +111,8 @@ function useFound(text: string, ofMember: boolean): { found?: Found | undefined;
     const search = (): Promise<Found> =>
       ofMember
         ? ask<Found>('POST', '/search/member', { body: { text }, signal })
-        : ask<Found>('GET', `/search${query({ q: text })}`, { signal });
+        : // The text may be about a member, so it must not be in a URL.
+          ask<Found>('POST', '/search', { body: { q: text }, signal });
     const timer = setTimeout(
       () =>
         void search().then(
@@ -126,8 +129,9 @@ function useFound(text: string, ofMember: boolean): { found?: Found | undefined;
   return result;
 }
 
-function Results({ found: { orders, locations = [], webhooks = [] } }: { found: Found }) {
-  if (orders.length + locations.length + webhooks.length === 0) return <p>Nothing found.</p>;
+function Results({ found }: { found: Found }) {
+  const { orders, locations = [], webhooks = [] } = found;
+  if (!hasSome(found)) return <p>Nothing found.</p>;
   return (
     <ul class="search-results">
       {orders.map(({ serviceOrderId, callOutCode, locationId, placement, signalledAt }) => (

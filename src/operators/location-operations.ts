@@ -6,6 +6,7 @@ import { CheckedLocation, checkLocation } from '../core/locations/check-location
 import { ConnectedLocation, connectLocation } from '../core/locations/connect-location.ts';
 import { findLocation } from '../core/locations/locations.ts';
 import { PausedLocation, pauseLocation, resumeLocation } from '../core/kitchens/pause-location.ts';
+import { settleKitchen } from '../core/kitchens/settle-kitchens.ts';
 import {
   ChangedLocation,
   type LocationChange,
@@ -20,6 +21,7 @@ import { removeLocation } from '../core/locations/remove-location.ts';
 import { ListedLocations, ShownLocation, listSeenLocations, showLocation } from '../core/locations/show-location.ts';
 import { listTokens, stateOfToken, type TokenRow } from '../core/locations/webhook-tokens.ts';
 import { refuseTest, TESTS_A_DAY, TestedContacts, testContacts } from '../core/notices/send-notices.ts';
+import { withOpen } from '../core/orders/open-at-locations.ts';
 import { describeCheck } from '../diagnostics/print-checks.ts';
 import type { Action } from '../core/operators/audit.ts';
 import { changeInWords, locationInWords, locationsTable } from './location-text.ts';
@@ -55,7 +57,7 @@ const list = operation({
   },
   query: LocationsQuery,
   async run({ pool, within }) {
-    return { locations: await listSeenLocations(pool, within()) };
+    return { locations: await withOpen(pool, await listSeenLocations(pool, within())) };
   },
   print: ({ locations }) => locationsTable(locations),
   command: {
@@ -281,11 +283,11 @@ const show = operation({
   },
   params: LocationParams,
   reads: SETTINGS,
-  run: async ({ pool, settings, service, hasAt }, { locationId }) =>
-    showLocation(
-      { ...settings, pool, now: service?.now ?? (() => new Date()), readsOrders: hasAt('viewer', locationId) },
-      locationId,
-    ),
+  async run({ pool, settings, service, hasAt }, { locationId }) {
+    const now = service?.now ?? (() => new Date());
+    const found = await showLocation({ ...settings, pool, now, readsOrders: hasAt('viewer', locationId) }, locationId);
+    return found && (await withOpen(pool, [found]))[0];
+  },
   print: locationInWords,
   command: {
     name: 'location show',
@@ -396,7 +398,9 @@ const pause = operation({
   async run(caller, { locationId, ...pause }) {
     pauseTime.refusePast(caller, pause);
     const paused = await pauseLocation(caller.pool, locationId, { ...pause, by: caller.by.name });
-    return paused ? { locationId, paused: true } : undefined;
+    if (!paused) return undefined;
+    await settleKitchen(caller, locationId);
+    return { locationId, paused: true };
   },
   print: (_, { locationId, until, minutes }) => {
     const end =
@@ -427,8 +431,11 @@ const resume = operation({
   },
   params: LocationParams,
   wakes: true,
-  run: async ({ pool }, { locationId }) =>
-    (await resumeLocation(pool, locationId)) ? { locationId, paused: false } : undefined,
+  async run(caller, { locationId }) {
+    if (!(await resumeLocation(caller.pool, locationId))) return undefined;
+    await settleKitchen(caller, locationId);
+    return { locationId, paused: false };
+  },
   print: (_, { locationId }) => `${locationId} takes orders`,
   command: {
     name: 'location resume',

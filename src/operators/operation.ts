@@ -37,6 +37,8 @@ export type Access = {
   whileAway?: true;
   /** The action's name in the audit. Every operation that changes something has one. */
   does?: string;
+  /** True for a POST that changes nothing: its text may be about a member, so it must not be in a URL. */
+  onlyReads?: true;
   /**
    * Set if the answer may contain member data. If `when` returns true, the caller also needs the role `member-data`,
    * and the audit records `action`. `when` gets the query before validation (texts) and after it (booleans).
@@ -96,7 +98,7 @@ export type Caller = {
   observe: Observe;
   /** Wakes the workers of this process. It does nothing in a command, because Postgres notifies the workers. */
   wake(): void;
-  /** Makes the board of this process read cases at once. It does nothing in a command. */
+  /** Makes the board of this process read what needs a person at once. It does nothing in a command. */
   wakeBoard(): void;
 };
 
@@ -233,7 +235,7 @@ type About<Params, Query, Body, Input, Result> = {
   missing?: string;
   /** Variables that a command needs in addition to DATABASE_URL. */
   reads?: readonly (keyof Config)[];
-  /** True if the operation creates work for the workers, which are then woken. `board`: only the board is. */
+  /** True if the operation creates work for the workers, which are then woken, as the board is. `board`: only the board. */
   wakes?: true | 'board';
   /** @returns the output, or a refusal, or undefined if the subject does not exist */
   run(caller: Caller, input: Input): Promise<Result>;
@@ -336,7 +338,8 @@ export async function perform(operation: Operation, caller: Caller, input: Optio
     const { statusCode = 409, cause } = done as Refusal;
     throw new NotDone(statusCode, done.refused, cause);
   }
-  if (operation.wakes === true && input['dryRun'] !== true) caller.wake();
-  if (operation.wakes === 'board') caller.wakeBoard();
+  if (operation.wakes === undefined || input['dryRun'] === true) return done;
+  if (operation.wakes === true) caller.wake();
+  caller.wakeBoard();
   return done;
 }

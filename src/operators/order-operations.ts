@@ -317,9 +317,9 @@ const findByMember = operation({
     route: 'POST /search/member',
     summary: 'The newest orders of one member',
     description:
-      'The text must be exactly the name, the telephone number, the e-mail address or the id of the member. Orders ' +
-      'whose member is erased are not found. The audit records the search without the text, also at each location of an ' +
-      'order that was found.',
+      'The text is the name of the member or words of it, the telephone number as it is dialled in its country or ' +
+      'abroad, the e-mail address, or the id. Orders whose member is erased are not found. The audit records the search ' +
+      'without the text, also at each location of an order that was found.',
     output: FoundOrders,
     answer: 'At most 10 orders, newest first.',
   },
@@ -339,6 +339,24 @@ const findByMember = operation({
   print: ({ orders }) => foundInWords({ orders, locations: [], webhooks: [] }),
 });
 
+const Sought = z.strictObject({ q: Typed(255).meta({ description: 'What to find.', examples: ['K472'] }) });
+
+const findByBody = operation({
+  id: 'searchByBody',
+  access: { role: 'viewer', of: 'list', onlyReads: true },
+  api: {
+    route: 'POST /search',
+    summary: 'The same as `GET /search`, with the text in the body',
+    description:
+      'For a text that a person typed: it may be about a member, and URLs are in logs. It does not find the orders of a ' +
+      'member: see `POST /search/member`.',
+    output: Found,
+    answer: 'At most 10 of each, orders newest first.',
+  },
+  body: Sought.extend({ location: Id.optional().meta({ description: 'Only what belongs to this location.' }) }),
+  run: ({ pool, within }, { q, location }) => search(pool, q, within(location)),
+});
+
 const find = operation({
   id: 'search',
   access: { role: 'viewer', of: 'list' },
@@ -347,11 +365,11 @@ const find = operation({
     summary: 'Find orders, locations and webhooks by what people read to each other',
     description:
       'Finds orders by call-out code, id or POS id, locations by the beginning of their id or a part of their name, and a webhook by ' +
-      'its id. Never send data of a member here: see `POST /search/member`.',
+      'its id. Never send data of a member here: see `POST /search`.',
     output: Found,
     answer: 'At most 10 of each, orders newest first.',
   },
-  query: z.strictObject({ q: Typed(255).meta({ description: 'What to find.', examples: ['K472'] }) }),
+  query: Sought,
   run: ({ pool, within }, { q }) => search(pool, q, within()),
   print: foundInWords,
   command: {
@@ -359,7 +377,10 @@ const find = operation({
     about: 'find orders by call-out code, id or POS id, locations by id or name, and webhooks by id',
     argument: { flags: '<text>', about: 'the text; with --member, - reads it from standard input', field: 'q' },
     options: [
-      { flags: '--member', about: "the text is a member's exact name, telephone number, e-mail address or id" },
+      {
+        flags: '--member',
+        about: "the text is a member's name or words of it, telephone number, e-mail address or id",
+      },
     ],
     examples: ['expediter order find K472', 'expediter order find - --member < member.txt'],
     read: async ({ q, member }) =>
@@ -372,6 +393,7 @@ const find = operation({
 export const ORDER_OPERATIONS: readonly Operation[] = [
   list,
   find,
+  findByBody,
   findByMember,
   show,
   retry,

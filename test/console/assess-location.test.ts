@@ -8,16 +8,19 @@ import {
   errorTone,
   inOrder,
   lostWith,
+  repairOf,
   silence,
   stepShares,
   trend,
 } from '../../console/locations/assess-location.ts';
+import { clockTime } from '../../console/parts/clock-time.ts';
 import type { ListedLocation, ShownLocation } from '../../console/wire.ts';
 
 const NOW = Date.parse('2027-01-31T18:00:00Z');
 const MINUTE_MS = 60_000;
 const ago = (minutes: number): string => new Date(NOW - minutes * MINUTE_MS).toISOString();
 
+const OPEN: ListedLocation['open'] = { dropped: 0, replayedAt: null, unreported: 0 };
 const location = (locationId: string, about: Partial<ListedLocation> = {}): ListedLocation => ({
   locationId,
   integration: 'standard',
@@ -53,6 +56,8 @@ const location = (locationId: string, about: Partial<ListedLocation> = {}): List
   oldToken: null,
   webhooks: Array.from({ length: 12 }, () => 10),
   errors: Array.from({ length: 12 }, () => 0),
+  refused: 0,
+  open: OPEN,
   ...about,
 });
 
@@ -73,7 +78,7 @@ describe('the list of locations', () => {
   const all = [
     location('club-10', { lastSeenAt: null, integration: 'square' }),
     location('Club-9', { pausedAt: ago(5), lastSeenAt: ago(90), name: 'Trattoria', groups: ['brand'] }),
-    location('bar', { errors: [1, ...Array.from({ length: 11 }, () => 0)] }),
+    location('bar', { errors: [1, ...Array.from({ length: 11 }, () => 0)], open: { ...OPEN, dropped: 1 } }),
     location('quiet', { webhooks: Array.from({ length: 12 }, () => 0), lastSeenAt: ago(3_000) }),
   ];
   const found = (filters: Partial<Parameters<typeof findLocations>[1]>): string[] =>
@@ -130,7 +135,28 @@ describe('the rating of locations', () => {
   ] as const)('a location with $1 failed of $0 webhooks is rated $3', (webhooks, errors, share, tone) => {
     const counted = { webhooks: [0, webhooks], errors: [0, errors] };
     expect(errorShare(counted)).toBe(share);
-    expect(errorTone(counted)).toBe(tone);
+    expect(errorTone({ ...counted, open: { ...OPEN, dropped: errors } })).toBe(tone);
+    expect(errorTone({ ...counted, refused: errors })).toBe(tone);
+  });
+
+  it('a location is rated by the dropped webhooks that are not replayed, also by those of earlier hours', () => {
+    const errors = location('club', { errors: [90] });
+    const replayed = { ...OPEN, replayedAt: ago(8) };
+    expect(errorTone({ ...errors, open: replayed })).toBe('plain');
+    expect(repairOf({ ...errors, open: replayed }, NOW)).toBe(`all replayed ${clockTime(ago(8))}`);
+    expect(repairOf({ ...errors, open: { ...replayed, dropped: 1_200 } }, NOW)).toBe('1,200 not replayed');
+    expect(repairOf({ ...errors, open: { ...OPEN, replayedAt: ago(61) } }, NOW)).toBe(undefined);
+    expect(errorTone({ ...location('club'), open: { ...OPEN, dropped: 40 } })).toBe('bad');
+  });
+
+  it('a location whose errors are all repaired comes after one with an open error or tickets without a report', () => {
+    const all = [
+      location('a', { errors: [90], open: { ...OPEN, replayedAt: ago(8) } }),
+      location('b', { errors: [1], open: { ...OPEN, dropped: 1 } }),
+      location('c', { open: { ...OPEN, unreported: 2 } }),
+    ];
+    const filters = { text: '', group: '', integration: '', paused: '', by: '' };
+    expect(findLocations(all, filters, NOW).map(({ locationId }) => locationId)).toEqual(['c', 'b', 'a']);
   });
 
   it('a step without webhooks has a bar of length 0', () => {

@@ -4,6 +4,7 @@ import { inShort } from '../../src/core/domain/explain-cause.ts';
 import { itemsThatFit, linesOf } from '../../console/board/items-that-fit.ts';
 import { ticketOf, type Ticket } from '../../console/board/ticket-of.ts';
 import { elsewhere, wrongWith } from '../../console/board/wrong-with.ts';
+import { dayAndTime } from '../../console/parts/clock-time.ts';
 import type { Attention, BoardOrder } from '../../console/wire.ts';
 import { PLACEMENT_CODES } from '../../src/core/domain/placement-cause.ts';
 import { NO_ATTENTION } from './no-attention.ts';
@@ -56,6 +57,9 @@ describe('the problem on a ticket', () => {
       { locationId: 'deaf', memberState: 'preparing' },
       'nothing',
     ],
+    ['its POS is silent', { locationId: 'mute' }, `the POS has sent nothing since ${dayAndTime(at(-24))}`, false],
+    ['its POS was never heard', { locationId: 'new' }, 'the POS has sent nothing yet', false],
+    ['its silent POS has confirmed it', { locationId: 'mute', memberState: 'preparing' }, 'nothing'],
     ['the platform changed it', { change: 'not_applied', needsOperator: true }, 'changed: tell the restaurant', true],
     ['its change is applied', { change: 'applied' }, 'nothing'],
     ['its cancel was requested', { cancellation: 'requested' }, 'cancel requested', false],
@@ -92,6 +96,10 @@ describe('the problem on a ticket', () => {
       ],
       dropped: [
         { locationId: 'deaf', integration: 'x', count: 1, lastReceivedAt: at(0), lastReason: null, lastCause: null },
+      ],
+      silent: [
+        { locationId: 'mute', integration: 'x', lastSeenAt: at(-24), sent: 1, oldestSentAt: at(-9) },
+        { locationId: 'new', integration: 'x', lastSeenAt: null, sent: 1, oldestSentAt: at(-9) },
       ],
     };
     const wrong = wrongWith(ticket('order-1', some), elsewhere(attention));

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { uuidV7 } from '../../src/core/domain/uuid-v7.ts';
 import { ROLES, type Role } from '../../src/core/operators/operator.ts';
-import type { Operation, Options } from '../../src/operators/operation.ts';
+import { perform, type Caller, type Operation, type Options } from '../../src/operators/operation.ts';
 import { OPERATIONS } from '../../src/operators/registry.ts';
 import {
   OPERATOR_TOKEN,
@@ -49,6 +49,7 @@ const ofLocation: Args = (ids) => [ids.locationId];
 const ROWS: Record<string, Row> = {
   listOrders: { args: () => [] },
   search: { input: { q: 'order-1' }, args: () => ['order-1'] },
+  searchByBody: { input: { q: 'order-1' } },
   searchMember: { input: { text: 'member-9' } },
   showOrder: { args: ofOrder() },
   retryOrder: { args: ofOrder() },
@@ -268,6 +269,18 @@ it('the tests cover the route and the command of every operation', () => {
   // A command of another one, by its options; its own route says the rest.
   expect(OPERATIONS.filter(({ api, command }) => api === undefined && command === undefined)).toEqual([]);
 });
+
+it.each(OPERATIONS.filter(({ wakes }) => wakes !== undefined))(
+  '$id is seen on the board at once, but not a dry run of it',
+  async (operation) => {
+    let looks = 0;
+    const caller = { wake() {}, wakeBoard: () => void (looks += 1) } as unknown as Caller;
+    for (const input of [{}, { dryRun: true }]) {
+      await perform({ ...operation, run: () => Promise.resolve({}) }, caller, input);
+    }
+    expect(looks).toBe(1);
+  },
+);
 
 describe.each(withApi)('$id over HTTP', (operation) => {
   const { api, access, wakes } = operation;

@@ -14,6 +14,7 @@ export const bodiesAt = (location: string, groups?: readonly string[]): Record<s
   'POST /locations/:locationId/case/close': undefined,
   'POST /locations/:locationId/notes': { text: 'calls back' },
   'POST /locations/:locationId/snooze': { minutes: 0 },
+  'POST /search': { q: 'west' },
   'POST /search/member': { text: 'nobody' },
   'POST /webhooks/:webhookId/replay': {},
   'POST /webhooks/replay': { outcome: 'unmatched', limit: 2 },

@@ -128,6 +128,20 @@ it('an order whose webhooks are dropped is not shown as one whose POS is silent'
   await ticket(page, 'Sent', 'order-unheard').getByText('its webhooks are dropped').waitFor();
 });
 
+it('an order of a silent POS says on the board since when the POS has sent nothing', async () => {
+  const { system } = pass;
+  await system.addLocation('silent', { ordersUrl: pass.pos.ordersUrl });
+  await system.seedOrder({ serviceOrderId: 'order-unconfirmed', locationId: 'silent' });
+  await system.query(
+    `WITH sent AS (UPDATE placements SET finished_at = now() - interval '6 min' WHERE location_id = 'silent')
+     INSERT INTO location_last_seen VALUES ('silent', 'standard', now() - interval '9 min')`,
+  );
+  const { page } = await pass.open();
+  await ticket(page, 'Sent', 'order-unconfirmed')
+    .getByText(/^the POS has sent nothing since \d+:\d\d/)
+    .waitFor();
+});
+
 it('the board reconnects after minutes without an event', async () => {
   const { page } = await pass.open('/console/none');
   await page.clock.install();

@@ -43,15 +43,28 @@ it('the search finds an order by its call-out code, with keys only', async () =>
   await page.getByRole('dialog').waitFor({ state: 'detached' });
 });
 
-it('the search finds the orders of a member by name, and the audit does not record the name', async () => {
+it('the search offers the orders of a member by family name or number, and no URL, log or audit has them', async () => {
   const { code } = await held();
   const { page } = await pass.open();
+  const urls: string[] = [];
+  page.on('request', (request) => urls.push(decodeURIComponent(request.url())));
   await isLive(page);
   await page.keyboard.press('Control+k');
-  await page.getByLabel(/^Orders of a member/).check();
-  await page.getByRole('searchbox', { name: 'Name, telephone number' }).fill('Ada Lovelace');
-  await page.keyboard.press('Enter');
-  await page.getByRole('dialog', { name: 'Search' }).getByRole('link', { name: code }).first().waitFor();
+  const dialog = page.getByRole('dialog', { name: 'Search' });
+  const count = async (): Promise<number> =>
+    (await pass.system.query(`SELECT FROM audit WHERE action = 'search member' AND location_id IS NULL`)).length;
+  for (const [nth, text] of ['Lovelace', '030 12345678'].entries()) {
+    await dialog.getByRole('searchbox').fill(text);
+    await dialog.getByRole('button', { name: `Search the orders of a member: ${text}, logged` }).waitFor();
+    await says(dialog, 'Nothing found.');
+    expect(await askAxe(page)).toEqual([]);
+    expect(await count(), 'before a person starts it').toBe(nth);
+    await page.keyboard.press('Enter');
+    await dialog.getByRole('link', { name: code }).first().waitFor();
+    expect(await count()).toBe(nth + 1);
+  }
+  expect(urls.filter((url) => /lovelace|12345678/i.test(url))).toEqual([]);
+  expect(pass.system.logged.join('')).not.toMatch(/lovelace|12345678/i);
   const [row] = await pass.system.query(`SELECT to_jsonb(a)::text AS text FROM audit a WHERE action = 'search member'`);
   expect(row?.['text']).toBeDefined();
   expect(String(row?.['text'])).not.toContain('Ada');

@@ -71,8 +71,14 @@ describe('a location that an operator changes', () => {
     const [row] = await pass.system.query(`SELECT paused_until FROM locations WHERE location_id = 'hub-1'`);
     expect(row?.['paused_until']).toEqual(new Date('2099-01-31T02:15:00Z'));
     await page.getByRole('button', { name: 'Resume …' }).click();
+    const kitchen = page.getByRole('definition').filter({ hasText: /^(open|closed)/ });
+    await kitchen.filter({ hasText: /^closed/ }).waitFor();
     await confirm(page, 'Resume hub-1?', 'Resume');
-    await page.getByText('taking orders', { exact: true }).waitFor();
+    await page
+      .getByRole('definition')
+      .filter({ hasText: /^taking orders/ })
+      .waitFor();
+    expect(await kitchen.textContent(), 'with the same answer').toMatch(/^open/);
   });
 
   it('shows its address, telephone and back office once they are entered', async () => {

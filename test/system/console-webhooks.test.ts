@@ -1,6 +1,7 @@
 import type { Locator, Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { everything } from './in-page.ts';
+import { says } from './on-page.ts';
 import { askAxe } from './open-browser.ts';
 import { useConsole } from './open-console.ts';
 import { runShownCommand } from './run-shown-command.ts';
@@ -147,6 +148,9 @@ describe('the list of webhooks', () => {
     expect(await list.getByText(/replayed: (applied|duplicate)/).count()).toBe(11);
     expect(await list.getByText(/signature|^dropped$/).count()).toBe(0);
     expect(await statusOf('order-9')).toBe('received');
+    await page.goto('/console/locations/club-2');
+    await says(page, /^all replayed \d+:\d\d/);
+    expect(await page.locator('.locations-bad, .locations-warn').count()).toBe(0);
   });
 
   it('replays only the chosen webhooks', async () => {

@@ -130,16 +130,20 @@ export async function makeBusy(deps: Deps, locationId: string, busy: Busy): Prom
      WHERE location_id = $1`,
     [locationId, extraMinutes, until, minutes, by, reason],
   );
-  return settled(deps, locationId);
+  return settleKitchen(deps, locationId);
 }
 
 /** Ends what an operator or its POS said about a busy kitchen. @returns undefined if there is no such location */
 export async function endBusy(deps: Deps, locationId: string): Promise<ShownAvailability | undefined> {
   await deps.pool.query(`UPDATE locations l SET ${END_BUSY} WHERE location_id = $1`, [locationId]);
-  return settled(deps, locationId);
+  return settleKitchen(deps, locationId);
 }
 
-async function settled({ pool, observe }: Deps, locationId: string): Promise<ShownAvailability | undefined> {
+/** Writes the availability of a kitchen at once, so that an operator who changed it reads the change. */
+export async function settleKitchen(
+  { pool, observe }: Deps,
+  locationId: string,
+): Promise<ShownAvailability | undefined> {
   const changed = await inTransaction(pool, async (client) => {
     // A round that began before may not write what it read before.
     await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK_KITCHENS]);

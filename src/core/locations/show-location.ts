@@ -27,7 +27,26 @@ const STEP_S = 300;
 const REFUSED_READ = 1_000;
 const FiveMinutes = z.array(z.int().min(0)).length(STEPS);
 
+/** Counts of the last hour also have what was repaired since. */
+const OpenAtLocation = z
+  .object({
+    dropped: z.int().meta({
+      description:
+        'Dropped webhooks of the last 24 hours without a replay that had another outcome, counted up to 1,000.',
+    }),
+    replayedAt: z.date().nullable().meta({
+      description: 'When one of the dropped webhooks of the last 24 hours was last replayed with another outcome.',
+    }),
+    unreported: z.int().meta({
+      description:
+        'Tickets of a location that has sent no webhook since the oldest of them, among its newest 50: see `silent` of the board.',
+    }),
+  })
+  .describe('What is still open.');
+export type OpenAtLocation = z.infer<typeof OpenAtLocation>;
+
 export const SeenLocation = LocationRow.extend({
+  open: OpenAtLocation,
   paused: z.boolean(),
   phone: z.string().nullable().meta({ description: 'The first telephone number of its contacts.' }),
   kitchen: ShownAvailability,
@@ -50,16 +69,22 @@ export const SeenLocation = LocationRow.extend({
       state: z.enum(OLD_TOKEN_STATES).meta({ description: 'Why that token is not valid.' }),
     })
     .nullable()
-    .describe('Webhooks of the last 24 hours refused for a token that was once valid here: its POS needs a new token.'),
+    .describe(
+      'Webhooks of the last 24 hours refused for a token that was once valid here, without a replay: its POS needs a new token.',
+    ),
   webhooks: FiveMinutes.meta({ description: 'Webhooks of the last hour, in steps of five minutes, oldest first.' }),
   errors: FiveMinutes.describe('How many of `webhooks` were dropped, or refused as `unauthorized` or `not_committed`.'),
+  refused: z.int().meta({ description: 'How many of the last ten minutes were refused.' }),
 });
 export type SeenLocation = z.infer<typeof SeenLocation>;
 
 export const ListedLocations = z.object({ locations: z.array(SeenLocation) });
 
 /** Lists locations, sorted by id, with their recent traffic. @param locations their ids; undefined for all */
-export async function listSeenLocations(pool: Pool, locations?: readonly string[]): Promise<SeenLocation[]> {
+export async function listSeenLocations(
+  pool: Pool,
+  locations?: readonly string[],
+): Promise<WithoutOpen<SeenLocation>[]> {
   const { rows } = await pool.query<Row>({
     name: 'list-locations',
     text: LIST,
@@ -75,15 +100,18 @@ export async function listSeenLocations(pool: Pool, locations?: readonly string[
       oldToken: oldToken && { ...oldToken, lastReceivedAt: new Date(oldToken.lastReceivedAt) },
       webhooks: list('webhooks'),
       errors: list('errors'),
+      refused: traffic.reduce((sum, { refused }) => sum + refused, 0),
     };
   });
 }
 
-type Row = Omit<SeenLocation, 'paused' | 'oldToken' | 'webhooks' | 'errors'> & {
+/** `withOpen` adds what is open. */
+type WithoutOpen<Location extends SeenLocation> = Omit<Location, 'open'>;
+type Row = Omit<SeenLocation, 'open' | 'paused' | 'oldToken' | 'webhooks' | 'errors' | 'refused'> & {
   oldToken: (Omit<NonNullable<SeenLocation['oldToken']>, 'lastReceivedAt'> & { lastReceivedAt: string }) | null;
   traffic: Step[];
 };
-type Step = { step: number; webhooks: number; errors: number };
+type Step = { step: number; webhooks: number; errors: number; refused: number };
 
 const LIST = `
   WITH span AS MATERIALIZED (
@@ -105,12 +133,15 @@ const LIST = `
     FROM (SELECT w.received_at, w.cause FROM webhooks w
           WHERE w.location_id = l.location_id AND w.cause ->> 'code' = 'old_token'
             AND w.received_at > now() - interval '24 h' AND w.day >= (now() AT TIME ZONE 'UTC')::date - 1
+            AND NOT EXISTS (SELECT FROM webhooks r WHERE r.replay_of = w.id AND r.day >= w.day AND r.outcome <> 'dropped')
           ORDER BY w.received_at DESC LIMIT ${REFUSED_READ}) AS w) AS o
   CROSS JOIN LATERAL (
     SELECT coalesce(json_agg(steps), '[]') AS traffic
     FROM (SELECT floor(extract(epoch FROM t.minute - span.since) / ${STEP_S})::int AS step, sum(t.count)::int AS webhooks,
                  coalesce(sum(t.count) FILTER (
-                   WHERE t.outcome IN ('dropped', 'unauthorized', 'not_committed')), 0)::int AS errors
+                   WHERE t.outcome IN ('dropped', 'unauthorized', 'not_committed')), 0)::int AS errors,
+                 coalesce(sum(t.count) FILTER (WHERE t.outcome IN ('unauthorized', 'not_committed')
+                                                 AND t.minute > now() - interval '10 min'), 0)::int AS refused
           FROM traffic t
           WHERE t.location_id = l.location_id AND t.minute >= span.since AND t.what = 'webhook'
           GROUP BY step) AS steps) AS t
@@ -153,7 +184,7 @@ type SettingsRulesOf = { registry: Registry; publicUrl: string; keys: SettingsKe
 export async function showLocation(
   { pool, registry, publicUrl, keys, now, readsOrders }: ShowDeps,
   locationId: string,
-): Promise<ShownLocation | undefined> {
+): Promise<WithoutOpen<ShownLocation> | undefined> {
   const [found, configured, tokens, grant, actions, care] = await Promise.all([
     listSeenLocations(pool, [locationId]),
     readConfigured(pool, locationId),

@@ -16,8 +16,10 @@ export const PAUSED = `((p.cause ->> 'code' IN ('${PAUSES.join(`', '`)}')) IS TR
 /** SQL of when the doubt about a placement `p` began. The previous version does not record it. */
 export const DOUBT_SINCE = 'coalesce(greatest(p.doubt_since, p.absent_at), p.signalled_at)';
 
+/** Minutes after which the POS should have confirmed a ticket. */
+export const SILENT_MIN = 5;
 /** SQL of a placement `p` with a ticket that the POS should have confirmed by now. */
-export const SENT_LONG_AGO = `p.state = 'sent' AND p.finished_at < now() - interval '5 min'`;
+export const SENT_LONG_AGO = `p.state = 'sent' AND p.finished_at < now() - interval '${SILENT_MIN} min'`;
 
 /** Seconds after which a message is late. Normally it is published in milliseconds. Retries are at most 5 s apart. */
 export const UNNOTIFIED_S = 5;

@@ -255,13 +255,12 @@ const FIND_CHANGES = `
                       WHERE service_order_id = found.service_order_id OFFSET 0) AS o
   ORDER BY c.seen_at DESC, c.service_order_id LIMIT ${CHANGES}`;
 
-/** Finds dropped webhooks. A dropped replay counts as its original webhook. */
-const FIND_DROPPED = `
-  WITH RECURSIVE days AS (
+/** SQL of `webhook`, the dropped webhooks of the last 24 hours. A dropped replay counts as its original webhook. */
+export const DROPPED_LATELY = `days AS (
     SELECT (now() AT TIME ZONE 'UTC')::date - ago AS day FROM generate_series(0, 1) AS ago
   ), ${placesOf(`d.outcome = 'dropped'`)}, at AS MATERIALIZED (
     SELECT day, location_id FROM place WHERE location_id IS NOT NULL LIMIT ${DROPPED_PLACES}
-  ), webhook AS (
+  ), newest AS (
     SELECT DISTINCT ON (at.location_id, d.id)
            at.location_id, d.id, d.received_at, (d.received_at AT TIME ZONE 'UTC')::date AS day, d.integration,
            d.reason, d.cause
@@ -276,34 +275,44 @@ const FIND_DROPPED = `
     ) AS d
     WHERE d.received_at > ${RECENT}
     ORDER BY at.location_id, d.id, d.newest DESC
-  )
+  ), webhook AS (
+    SELECT * FROM newest d
+    WHERE EXISTS (SELECT FROM webhooks w
+                  WHERE w.day = d.day AND w.location_id = d.location_id AND w.id = d.id AND w.outcome = 'dropped')
+  )`;
+
+const FIND_DROPPED = `
+  WITH RECURSIVE ${DROPPED_LATELY}
   SELECT json_build_object('locationId', d.location_id, 'integration', d.integration,
                            'count', least(${DROPPED_OF_ONE}, count(*)), 'lastReceivedAt', max(d.received_at),
                            'lastReason', (array_agg(d.reason ORDER BY d.received_at DESC, d.id DESC))[1],
                            'lastCause', (array_agg(d.cause ORDER BY d.received_at DESC, d.id DESC))[1]) AS each
   FROM webhook d
-  WHERE EXISTS (SELECT FROM webhooks w
-                WHERE w.day = d.day AND w.location_id = d.location_id AND w.id = d.id AND w.outcome = 'dropped')
-    AND ${NEEDS.dropped}
+  WHERE ${NEEDS.dropped}
   GROUP BY d.location_id, d.integration
   ORDER BY max(d.received_at) DESC, d.location_id`;
 
-const FIND_SILENT = `
-  SELECT json_build_object('locationId', s.location_id, 'integration', s.integration, 'lastSeenAt', h.last_seen_at,
-                           'sent', s.sent, 'oldestSentAt', s.oldest) AS each
+/** SQL of the locations that have sent nothing since the oldest of their tickets without a report. @param open SQL of orders */
+export const silentAmong = (open: string): string => `
+  SELECT s.location_id, s.integration, h.last_seen_at, s.sent, s.oldest
   FROM (
     SELECT o.location_id, (array_agg(o.integration ORDER BY p.finished_at DESC))[1] AS integration, count(*) AS sent,
            min(p.finished_at) AS oldest
-    FROM (SELECT service_order_id, location_id, integration, rank, requested_at, ended_at FROM orders WHERE ended_at IS NULL
-          ORDER BY location_id, created_at LIMIT ${OPEN_READ}) AS o
+    FROM (${open}) AS o
     CROSS JOIN LATERAL (SELECT state, finished_at FROM placements
                         WHERE service_order_id = o.service_order_id OFFSET 0) AS p
     WHERE ${NEEDS.silent}
     GROUP BY o.location_id
   ) AS s
   LEFT JOIN LATERAL (SELECT last_seen_at FROM location_last_seen WHERE location_id = s.location_id OFFSET 0) AS h ON true
-  WHERE (h.last_seen_at >= s.oldest) IS NOT TRUE
-  ORDER BY s.oldest, s.location_id`;
+  WHERE (h.last_seen_at >= s.oldest) IS NOT TRUE`;
+
+const FIND_SILENT = `
+  SELECT json_build_object('locationId', location_id, 'integration', integration, 'lastSeenAt', last_seen_at,
+                           'sent', sent, 'oldestSentAt', oldest) AS each
+  FROM (${silentAmong(`SELECT service_order_id, location_id, integration, rank, requested_at, ended_at FROM orders
+    WHERE ended_at IS NULL ORDER BY location_id, created_at LIMIT ${OPEN_READ}`)}) AS s
+  ORDER BY oldest, location_id`;
 
 const FIND_UNREACHABLE = `
   SELECT json_build_object('locationId', l.location_id, 'integration', l.integration, 'since', k.unreachable_since) AS each

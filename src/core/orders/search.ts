@@ -5,6 +5,7 @@ import { ListedWebhook } from '../replay/list-webhooks.ts';
 import { findWebhook } from '../replay/stored-webhook.ts';
 import { readerOf, type Reader } from '../retention/pack-order.ts';
 import { ListedOrder, ORDER_FIELDS, withStep, type Ranked } from './list-orders.ts';
+import { KEYS, MEMBER_PHONE, PHONE_DIGITS, wordsOf } from './member-keys.ts';
 
 const FoundOrder = ListedOrder.pick({
   serviceOrderId: true,
@@ -78,21 +79,41 @@ async function findWebhooks(pool: Pool, text: string, within: Within): Promise<F
   return rows;
 }
 
-/** Finds a member's orders whose contents are stored, by the member's id, name, telephone number or e-mail address. */
+/** Finds a member's stored orders by the member's id, words of the name, telephone number or e-mail address. */
 export async function searchMember(pool: Pool, text: string, within: Within): Promise<FoundOrders> {
-  const phone = text.replaceAll(/[\s()./-]/g, '').replace(/^00/, '+');
+  const digits = digitsOf(text);
+  const found = await findMember(pool, text, within, digits);
+  // A prefix for calls within a country may be part of the number, such as 8 in Kazakhstan.
+  const end = digits?.slice(-LAST_DIGITS);
+  return found.orders.length > 0 || end === digits ? found : findMember(pool, text, within, end);
+}
+
+/** Digits by which a number is found if it is written in another way than it is stored. */
+const LAST_DIGITS = 8;
+
+/** The digits of a telephone number without what is dialled before it; undefined if it is none. Stored ones are E.164. */
+function digitsOf(text: string): string | undefined {
+  if (!/^\+?[\d\s()./-]+$/.test(text)) return undefined;
+  const digits = text.replace('(0)', '').replaceAll(/\D/g, '').replace(/^0+/, '');
+  return digits.length < PHONE_DIGITS ? undefined : digits;
+}
+
+/** Most orders of one name that are read. */
+const READ_OF_NAME = 10_000;
+
+async function findMember(pool: Pool, text: string, within: Within, digits = ''): Promise<FoundOrders> {
   return findOrders(
     pool,
     `SELECT service_order_id FROM order_contents WHERE (contents #>> '{member,id}') COLLATE "C" = $1
-     UNION SELECT service_order_id FROM order_contents WHERE ${CONTACTS} && ARRAY[left(lower($1 COLLATE "C"), 200), $3::text]`,
-    [text, within ?? null, phone],
+     UNION SELECT service_order_id FROM order_contents
+     WHERE ${KEYS} @> ARRAY[left(lower($1 COLLATE "C"), 200)]
+     UNION SELECT service_order_id FROM order_contents
+     WHERE ${KEYS} @> ARRAY[right($3::text, ${PHONE_DIGITS})] AND right(${MEMBER_PHONE}, length($3)) = $3
+     UNION (SELECT service_order_id FROM order_contents
+            WHERE ${KEYS} @> ${wordsOf('$1')} AND ${wordsOf('$1')} <> '{}' LIMIT ${READ_OF_NAME})`,
+    [text, within ?? null, digits],
   );
 }
-
-/** As in the index `order_contents_of_contact`. */
-const CONTACTS = `ARRAY[
-  left(lower((contents #>> '{member,name}') COLLATE "C"), 200), (contents #>> '{member,phone}') COLLATE "C",
-  left(lower((contents #>> '{member,email}') COLLATE "C"), 200)]`;
 
 /** Reads the newest orders. @param ids SQL of their ids. Its parameter `$2` has the locations */
 async function findOrders(pool: Reader, ids: string, values: unknown[]): Promise<FoundOrders> {

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg';
+import type { ClientBase, Pool } from 'pg';
 import { rankOf } from '../domain/lifecycle.ts';
 import type { TranslatedWebhook } from '../domain/webhook.ts';
 import type { StatusEvent } from '../domain/order.ts';
@@ -63,14 +63,25 @@ export async function recordPoll(
     if (saidMore) {
       await client.query(
         `WITH missed AS (
-           UPDATE placements SET missed = missed + 1 WHERE service_order_id = $1::text
+           UPDATE placements SET missed = missed + 1 WHERE service_order_id = $1::text AND NOT $4::boolean
          )
          UPDATE location_polls SET missed_at = now() WHERE location_id = $2::text AND integration = $3::text`,
-        [serviceOrderId, locationId, integration],
+        [serviceOrderId, locationId, integration, await wasDropped(client, serviceOrderId, locationId)],
       );
     }
     return { saidMore, applied };
   });
+}
+
+/** Whether webhooks of the location were dropped since the order was sent. Then this webhook may have come too. */
+async function wasDropped(client: ClientBase, serviceOrderId: string, locationId: string): Promise<boolean> {
+  const { rows } = await client.query(
+    `SELECT FROM webhooks
+     WHERE location_id = $2::text AND outcome = 'dropped' AND day >= (now() AT TIME ZONE 'UTC')::date - 1
+       AND received_at > (SELECT finished_at FROM placements WHERE service_order_id = $1::text) LIMIT 1`,
+    [serviceOrderId, locationId],
+  );
+  return rows.length > 0;
 }
 
 /** True if the POS reports another time or link than last time. */

@@ -144,6 +144,21 @@ it('an order that was sent but not received within three minutes is polled, and 
   expect(kept).toMatchObject({ polled: true, outcome: 'applied', headers: {}, location_id: locationId });
 });
 
+it('a status that a poll finds does not count as one that never came if webhooks of its location were dropped', async () => {
+  const [first, second] = [await placeAlone(), await placeAlone()];
+  for (const { id } of [first, second]) says.set(id, [{ status: 'in_progress' }]);
+  await pass(2 * MINUTE);
+  await webhook(first.locationId, { status: 'never' as 'received', serviceOrderId: first.id });
+  // The process does not know yet that the clock was moved.
+  const moved = `UPDATE webhooks SET received_at = clock.now() WHERE outcome = 'dropped' RETURNING id`;
+  expect(await system.query(moved)).toHaveLength(1);
+  await pass(2 * MINUTE);
+  expect((await ask()).toSorted()).toEqual([first.id, second.id].toSorted());
+  expect([(await system.placement(first.id))?.['missed'], (await system.placement(second.id))?.['missed']]).toEqual([
+    0, 1,
+  ]);
+});
+
 it('an order whose webhooks come is not polled', async () => {
   const { locationId, id } = await placeAlone();
   await webhook(locationId, { status: 'received', serviceOrderId: id });

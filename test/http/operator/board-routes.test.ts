@@ -13,7 +13,7 @@ import { BoardOrder } from '../../../src/core/orders/read-board.ts';
 import { Attention } from '../../../src/core/orders/sample-attention.ts';
 import { eraseBatch } from '../../../src/core/retention/erase-members.ts';
 import { eventStream, writeBoardEvents } from '../../../src/http/operator/event-stream.ts';
-import { OPERATOR_TOKEN } from '../../../world/system/ask-operator.ts';
+import { OPERATOR_TOKEN, askOperator } from '../../../world/system/ask-operator.ts';
 import { createDatabase } from '../../../world/postgres/create-database.ts';
 import { holdOpen } from '../../support/hold-open.ts';
 import { nameToken } from '../../../world/system/log-in.ts';
@@ -375,8 +375,12 @@ describe('the attention list', () => {
     );
     await noticed(() => silentThere(watched) !== undefined);
     expect(silentThere(watched)).toMatchObject({ integration: 'standard', lastSeenAt: null, sent: 1 });
+    const unreported = async (): Promise<unknown> =>
+      (await (await askOperator(stage.app)).get('/locations/quiet')).body['open'];
+    expect(await unreported()).toMatchObject({ unreported: 1 });
     await stage.query(`INSERT INTO location_last_seen VALUES ('quiet', 'standard', now())`);
     await noticed(() => silentThere(watched) === undefined);
+    expect(await unreported()).toMatchObject({ unreported: 0 });
   });
 
   it('lists a location whose POS is unreachable', async () => {

@@ -176,6 +176,14 @@ describe('the answer about a location', () => {
   });
 });
 
+it('a pause and its end are shown at once by the kitchen, also while no job settles it', async () => {
+  const kitchen = async (): Promise<unknown> => (await show('silent'))['kitchen'];
+  await operator.post('/locations/silent/pause', { reason: 'The oven is broken.' });
+  expect(await kitchen()).toMatchObject({ state: 'closed', source: 'operator', reason: 'The oven is broken.' });
+  await operator.post('/locations/silent/resume');
+  expect(await kitchen()).toMatchObject({ state: 'open' });
+});
+
 describe('a check of a location', () => {
   it('calls the POS with the settings of the location, even if the location is paused', async () => {
     check.mockResolvedValueOnce();

@@ -1,0 +1,42 @@
+import type { Pool } from 'pg';
+import type { OpenAtLocation } from '../locations/show-location.ts';
+import { NEEDS, SILENT_MIN } from './needs-person.ts';
+import { DROPPED_LATELY, silentAmong } from './sample-attention.ts';
+
+const NOTHING: OpenAtLocation = { dropped: 0, replayedAt: null, unreported: 0 };
+
+/** Adds to each location what is still open there. */
+export async function withOpen<Each extends { locationId: string }>(
+  pool: Pool,
+  locations: readonly Each[],
+): Promise<(Each & { open: OpenAtLocation })[]> {
+  const ids = locations.map(({ locationId }) => locationId);
+  const { rows } = await pool.query<OpenAtLocation & { locationId: string }>(OPEN, [ids]);
+  const found = new Map(rows.map(({ locationId, ...open }) => [locationId, open]));
+  return locations.map((each) => ({ ...each, open: found.get(each.locationId) ?? NOTHING }));
+}
+
+/** If all locations are silent, each costs the reading of this many orders. */
+const OPEN_OF_ONE = 50;
+/** The newest open orders of locations that have sent no webhook for some minutes. Others are not silent. */
+const OPEN_THERE = `
+  SELECT o.* FROM unnest($1::text[]) AS l (location_id)
+  CROSS JOIN LATERAL (
+    SELECT service_order_id, location_id, integration, rank, requested_at, ended_at FROM orders
+    WHERE location_id = l.location_id AND ended_at IS NULL
+      AND NOT EXISTS (SELECT FROM location_last_seen h
+                      WHERE h.location_id = l.location_id AND h.last_seen_at > now() - interval '${SILENT_MIN} min')
+    ORDER BY created_at DESC LIMIT ${OPEN_OF_ONE}) AS o`;
+
+const OPEN = `
+  WITH RECURSIVE ${DROPPED_LATELY}, dropped AS (
+    SELECT d.location_id, count(*) FILTER (WHERE ${NEEDS.dropped})::int AS dropped, max(r.at) AS replayed_at
+    FROM webhook d
+    CROSS JOIN LATERAL (SELECT max(received_at) AS at FROM webhooks r
+                        WHERE r.replay_of = d.id AND r.day >= d.day AND r.outcome <> 'dropped') AS r
+    WHERE d.location_id = ANY ($1)
+    GROUP BY 1
+  ), silent AS (${silentAmong(OPEN_THERE)})
+  SELECT location_id AS "locationId", coalesce(dropped, 0) AS dropped, replayed_at AS "replayedAt",
+         coalesce(sent, 0)::int AS unreported
+  FROM dropped FULL JOIN silent USING (location_id)`;
