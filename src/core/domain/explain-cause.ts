@@ -180,8 +180,7 @@ const CAUSES: Table = {
   no_location: {
     says: 'the location is not configured',
     inShort: 'location not configured',
-    toDo: (_cause, { locationId }) =>
-      `Configure the location ${locationId ?? ''} with the settings that its POS needs. The order is then retried at once.`,
+    toDo: 'Configure the location with the settings that its POS needs. The order is then retried at once.',
   },
   settings_sealed: {
     says: 'the settings of the location cannot be decrypted',

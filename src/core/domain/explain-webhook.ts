@@ -76,9 +76,9 @@ const correct = (setting: string, about: About): Step => ({
   run: commandsOf(about).changeSettings,
 });
 
-const impostor = ({ locationId }: About): string =>
-  'If neither the POS nor the settings were changed, an attacker may know the webhook address. Give ' +
-  `${locationId} a new webhook token first, then revoke the old one on its page.`;
+const IMPOSTOR =
+  'If neither the POS nor the settings were changed, an attacker may know the webhook address. Give the location a new ' +
+  'webhook token first, then revoke the old one on its page.';
 
 /** The secret's name in the settings. */
 const secretOf = ({ webhookAuth }: About): string =>
@@ -123,7 +123,7 @@ const DROPS: Table<DropCause> = {
       about.webhookAuth?.optional === true &&
         'If this POS cannot sign, remove the secret: press Edit on the page of the location. Then only the token in the ' +
           'address authenticates the POS.',
-      impostor(about),
+      IMPOSTOR,
     ],
   }),
   signature_of_other_scheme: ({ header }, about) => ({
@@ -132,7 +132,7 @@ const DROPS: Table<DropCause> = {
     toDo: [
       'Check which signature method is selected at the POS, and whether a proxy in front of the service changes headers.',
       replayAll(about),
-      impostor(about),
+      IMPOSTOR,
     ],
   }),
   signature_wrong: ({ header }, about) => {
@@ -154,7 +154,7 @@ const DROPS: Table<DropCause> = {
         previousSetting !== undefined &&
           `During the change, the old secret can stay valid: store it as “${previousSetting}”.`,
         replayAll(about),
-        impostor(about),
+        IMPOSTOR,
       ],
     };
   },
@@ -165,10 +165,10 @@ const DROPS: Table<DropCause> = {
     details: `Its header ${header} is not a number of seconds since 1970.`,
     toDo: ['Ask the developer of the bridge to this POS to fix it.', NOT_BY_REPLAY],
   }),
-  signature_time_missing: ({ field }, about) => ({
+  signature_time_missing: ({ field }) => ({
     what: 'The time of its signature is missing',
     details: `Its body has no “${field}”, which this POS always sends. Without it, the signature cannot be checked.`,
-    toDo: ['Check its body: it may be truncated, or an attacker may have sent it.', NOT_BY_REPLAY, impostor(about)],
+    toDo: ['Check its body: it may be truncated, or an attacker may have sent it.', NOT_BY_REPLAY, IMPOSTOR],
   }),
   password_missing: ({ header }, about) => ({
     what: 'The user name and password are missing',
@@ -177,7 +177,7 @@ const DROPS: Table<DropCause> = {
       connect(about, 'Register the webhook at the POS again, with both:'),
       `Check whether a proxy in front of the service removes the header ${header}.`,
       NOT_BY_REPLAY,
-      impostor(about),
+      IMPOSTOR,
     ],
   }),
   password_wrong: (_cause, about) => ({
@@ -187,7 +187,7 @@ const DROPS: Table<DropCause> = {
       connect(about, 'Send the values of the settings to the POS:'),
       correct(secretOf(about), about),
       replayAll(about),
-      impostor(about),
+      IMPOSTOR,
     ],
   }),
   key_unknown: ({ setting }, about) => ({
@@ -268,10 +268,10 @@ const DROPS: Table<DropCause> = {
     toDo: [CHECK_BODY, REPORT_IT],
   }),
 
-  token_revoked: (_cause, about) => ({
+  token_revoked: () => ({
     what: 'The token was no longer valid',
     details: `${WHILE_AWAY}. Its token was checked when Postgres was back.`,
-    toDo: ['If the POS still uses this token, give it a new one.', impostor(about)],
+    toDo: ['If the POS still uses this token, give it a new one.', IMPOSTOR],
   }),
   no_location: () => ({
     what: 'The location was removed',
@@ -320,8 +320,8 @@ const REFUSALS: Table<ReplayCause> = {
   }),
   erased: () => ({ what: 'It cannot be replayed: its body was erased with the data of the member', toDo: [] }),
   not_stored: () => ({ what: 'It cannot be replayed: its contents are no longer stored', toDo: [] }),
-  other_integration: ({ integration: now }, { integration, locationId }) => ({
-    what: `It cannot be replayed: it arrived for ${integration}, but ${locationId} now uses ${now}`,
+  other_integration: ({ integration: now }, { integration }) => ({
+    what: `It cannot be replayed: it arrived for ${integration}, but the location now uses ${now}`,
     toDo: `${now} cannot read it. Check the order at the POS.`,
   }),
   credentials_sealed: ({ keyId }) => ({
@@ -338,8 +338,8 @@ const REFUSALS: Table<ReplayCause> = {
     details: `Postgres aborted the replay with the code ${sqlstate}.`,
     toDo: 'Try again.',
   }),
-  no_location: (_cause, { locationId }) => ({
-    what: `It cannot be replayed: the location ${locationId} was removed`,
+  no_location: () => ({
+    what: 'It cannot be replayed: its location was removed',
     toDo: [
       {
         say: 'If the location is still needed, add it again.',
