@@ -1,3 +1,4 @@
+import { inPlainWords } from '../src/core/domain/explain-failure.ts';
 import type { Problem, ShapeIssue } from './wire.ts';
 
 /** An error answer of the service. `status` is 0 if the service could not be reached. */
@@ -43,5 +44,5 @@ async function refusal(response: Response): Promise<Refused> {
     cause = null,
     issues = [],
   } = (await response.json().catch(() => ({}))) as Partial<Problem>;
-  return new Refused(response.status, detail, { reason: cause, issues });
+  return new Refused(response.status, inPlainWords(detail), { reason: cause, issues });
 }

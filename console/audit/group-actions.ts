@@ -1,3 +1,4 @@
+import { describeAction } from '../../src/core/domain/describe-action.ts';
 import type { RecordedAction } from '../wire.ts';
 
 const WITHIN_MS = 60_000;
@@ -23,6 +24,8 @@ function isOfOneRun(newer: RecordedAction, older: RecordedAction): boolean {
     newer.by.id === older.by.id &&
     kindOf(newer.action) === kindOf(older.action) &&
     newer.outcome === older.outcome &&
+    // The line of a group says what each of its actions did.
+    (newer.action !== older.action || describeAction(newer).sentence === describeAction(older).sentence) &&
     Date.parse(newer.at) - Date.parse(older.at) <= WITHIN_MS
   );
 }

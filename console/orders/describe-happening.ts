@@ -43,7 +43,7 @@ export function describeHappening({ at, what, details }: Happening, story: Shown
         more: [],
       };
     case 'action':
-      return acted(details as Action);
+      return acted({ ...(details as Action), at });
     case 'fetched':
       return fetched(details);
     case 'changed':
@@ -68,7 +68,7 @@ export function describeHappening({ at, what, details }: Happening, story: Shown
     case 'restaurant notified':
       return restaurantNotified(details as Notice);
     case 'restaurant answered':
-      return restaurantAnswered(details as Notice, story);
+      return restaurantAnswered({ ...(details as Notice), answeredAt: at }, story);
     case 'placement finished':
       return finished(details as ShownOrder['placement'], story);
     case 'cancel finished':

@@ -3,7 +3,7 @@ import { ReplayDialog } from '../webhooks/replay-dialog.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { duration } from '../parts/duration.ts';
 import { may } from '../may.ts';
-import { Details } from '../parts/said.tsx';
+import { Details, WithCode } from '../parts/said.tsx';
 import { Time } from '../parts/time.tsx';
 import type { ShownOrder } from '../wire.ts';
 import { pageOf } from '../parts/page-of.ts';
@@ -73,7 +73,11 @@ function StoryLine({
       </span>
       <div class="orders-what">
         <span class="orders-said">{sentence}</span> {isConflict && <Badge tone="bad">conflict</Badge>}{' '}
-        {more.length > 0 && <span class="orders-more">{more.join(' · ')}</span>}
+        {more.length > 0 && (
+          <span class="orders-more">
+            <WithCode text={more.join(' · ')} />
+          </span>
+        )}
         {details && <Details>{details}</Details>}
         {notified !== undefined && (
           <span class={`orders-notified ${notified.tone}`}>

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import './lists.css';
 import { explainFailure, inPlainWords } from '../../src/core/domain/explain-failure.ts';
 
 /** Commands, variables of the environment, files and scopes, which people copy. */
@@ -7,10 +8,14 @@ const COPIED =
 
 /** A sentence of the service, with settings as the form labels them. */
 export function Said({ text }: { text: string }) {
+  return <WithCode text={inPlainWords(text)} />;
+}
+
+/** A text whose parts that people copy are code. */
+export function WithCode({ text }: { text: string }) {
   // Every second part is what `COPIED` found.
-  return inPlainWords(text)
-    .split(COPIED)
-    .map((part, nth) => (nth % 2 === 0 ? part : <code key={part}>{part}</code>));
+  const parts = text.split(COPIED);
+  return <>{parts.map((part, nth) => (nth % 2 === 0 ? part : <code key={part}>{part}</code>))}</>;
 }
 
 /** A stored problem as a sentence, with its codes for a technician. */

@@ -251,6 +251,11 @@ describe('a list of actions', () => {
     expect(grouped({ action: 'cancel' }, { action: 'retry' }, { action: 'cancel' })).toEqual(['0', '1', '2']);
   });
 
+  it('keeps actions apart that did different things', () => {
+    const handed = (after: string) => ({ action: 'take case', before: 'Grace', after });
+    expect(grouped(handed('Ada'), handed('Alan'), handed('Alan'))).toEqual(['0', '1 2']);
+  });
+
   it('shows one line for a replay of many webhooks', () => {
     expect(grouped({ action: 'replay' }, { action: 'replay' }, { action: 'replay many' })).toEqual(['0 1 2']);
   });

@@ -391,6 +391,22 @@ describe('a message to the restaurant', () => {
     ]);
   });
 
+  it('has one line for its answer: the one of the action, which says what was answered', () => {
+    const story = sampleStory();
+    const [notice] = story.notices;
+    const [action] = story.actions;
+    if (notice === undefined || action === undefined) throw new Error('the sample has neither');
+    const answers = (): string[] =>
+      essentials(storyLines(story), story).flatMap(({ sentence }) => (/Kitchen/.test(sentence) ? [sentence] : []));
+    expect(answers()).toContain('Kitchen answered: cancelled');
+    const by = { kind: 'nobody', id: 'answer link', name: 'contact: Kitchen at Trattoria Nord' } as const;
+    const at = notice.answeredAt ?? '';
+    const about = { action: 'conclude cancel', before: 'sent/by_phone', after: 'cancelled' };
+    story.actions = [{ ...action, ...about, by, at, endedAt: at }];
+    story.timeline = orderTimeline(story);
+    expect(answers().slice(1)).toEqual(['Kitchen at Trattoria Nord said that the restaurant cancelled the order']);
+  });
+
   it('is not listed if all its orders were settled', () => {
     expect(line({ outcome: 'settled' })).toEqual([]);
   });

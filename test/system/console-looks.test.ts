@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scoreHours } from '../../src/core/orders/score-hours.ts';
 import { until } from '../../world/processes/until.ts';
 import { clubName, FRIDAY_IDS, FRIDAY_PROVIDERS, spendFridayNight, type Friday } from './friday-night.ts';
-import { countAnimations, cutOff, ground, idsInSight, sticksOut, ticketsInSight } from './in-page.ts';
+import { countAnimations, cutOff, ground, idsInSight, readTexts, sticksOut, ticketsInSight } from './in-page.ts';
+import { machineWordsIn } from './machine-words.ts';
 import { askAxe } from './open-browser.ts';
 import { heading, isLive, says } from './on-page.ts';
 import { useConsole } from './open-console.ts';
@@ -20,7 +21,7 @@ const SCREENSHOTS = process.env['SCREENSHOTS'];
 
 const pass = useConsole(
   { providers: FRIDAY_PROVIDERS, env: { PUBLIC_URL: 'https://expediter.example' } },
-  { refused: /^401: \/console\/session$/ },
+  { refused: /^(401: \/console\/session|400: \/console\/api\/locations\/new-club)$/ },
 );
 let friday: Friday;
 
@@ -145,6 +146,10 @@ const VIEWS: Record<string, (page: Page) => Promise<unknown>> = {
     await page.getByRole('link', { name: new RegExp(friday.ids.cooking) }).waitFor();
   },
   'an order': (page) => come(page, `orders/${friday.ids.done}`, /^Member notified: (picked up|delivered)/),
+  'an order with all its steps': async (page) => {
+    await press(page, /^Show all/);
+    await says(page, 'the restaurant makes the order anyway');
+  },
   'a revealed order': async (page) => {
     await press(page, /^Reveal/);
     await says(page, 'Subtotal');
@@ -194,6 +199,25 @@ const VIEWS: Record<string, (page: Page) => Promise<unknown>> = {
     await press(page, /^Next/);
     await says(page, 'Choose a POS.');
   },
+  'the settings of a new location': async (page) => {
+    await page
+      .getByLabel(/^Our own API/)
+      .first()
+      .check();
+    await page.getByLabel('Id', { exact: true }).fill('new-club');
+    await press(page, /^Next/);
+    await page.getByLabel('Orders URL').fill('https://pos.example.com/orders');
+    await press(page, /^Next/);
+    await says(page, /Secret is missing|proves the sender/);
+  },
+  'the check of a new location': async (page) => {
+    await page.getByLabel('Unsigned').selectOption('yes');
+    await press(page, /^Next/);
+    await page.getByRole('button', { name: 'Save' }).waitFor();
+  },
+  'a location with its history': (page) => come(page, 'locations/harbour-club', /Secret: changed/),
+  'held orders of a location': (page) =>
+    come(page, 'orders?state=held&location=lakeside-grill', /^The POS answered 404/),
   'a change of a location': async (page) => {
     await page.goto(`/console/locations/${friday.misconfigured}`);
     await press(page, /^Edit/);
@@ -225,7 +249,7 @@ const VIEWS: Record<string, (page: Page) => Promise<unknown>> = {
   },
 };
 
-describe('axe-core finds no fault, nothing is wider than a phone, and places have names:', () => {
+describe('axe-core finds no fault, nothing is wider than a phone, places have names, and no text has a code:', () => {
   let page: Page;
   beforeAll(async () => {
     ({ page } = await pass.open('/console/none', { viewport: WIDE }));
@@ -242,6 +266,7 @@ describe('axe-core finds no fault, nothing is wider than a phone, and places hav
       found[`sticks out, ${viewport.width}`] = await page.evaluate(sticksOut);
       found[`ids, ${viewport.width}`] = await page.evaluate(idsInSight, FRIDAY_IDS);
     }
+    found['machine words'] = machineWordsIn(await page.evaluate(readTexts));
     await page.setViewportSize(WIDE);
     expect(Object.fromEntries(Object.entries(found).filter(([, complaints]) => complaints.length > 0))).toEqual({});
   }

@@ -184,6 +184,7 @@ export async function spendFridayNight(system: System): Promise<Friday> {
   steps.push({ minutesAgo: 0, action: () => untilHeard(system) });
 
   await spend(system, steps);
+  await writeTroubles(system, done[0] ?? '', 'harbour-club');
   await seedTraffic(system, clubs);
   return {
     ids: { doubtful, conflicting, refused, held, cooking: cooking[0] ?? '', done: done[0] ?? '', retried },
@@ -296,6 +297,62 @@ async function spend(system: System, steps: Step[]): Promise<void> {
   );
   for (const { sql } of columns) await system.query(String(sql));
   await system.query('DROP TABLE moved');
+}
+
+/** Rows as earlier versions wrote them, with codes of all kinds. */
+async function writeTroubles(system: System, serviceOrderId: string, club: Club): Promise<void> {
+  const url = 'POST http://10.0.0.7/orders';
+  const errors = [
+    `${url}: UND_ERR_SOCKET: no answer`,
+    `${url}: DEPTH_ZERO_SELF_SIGNED_CERT: no connection`,
+    `${url}: EBRANDNEW: no connection`,
+    'the POS could not be reached: GET http://10.0.0.7/status: ECONNREFUSED: no connection',
+    'the POS refused the order with INVALID_VALUE about line_items.0.unitPrice: check ordersUrl and PUBLIC_URL',
+    'unexpected TypeError',
+  ];
+  await system.query(
+    `INSERT INTO placement_attempts (service_order_id, attempt, call, ended_at, outcome, error)
+     SELECT $1, 100 + nth, 'createOrder', clock_timestamp(), 'TryAgain', error
+     FROM unnest($2::text[]) WITH ORDINALITY AS e (error, nth)`,
+    [serviceOrderId, errors],
+  );
+  const acts: readonly (readonly [action: string, before: string | null, after: string, subject?: string])[] = [
+    [
+      'change',
+      '{"settings.secret":"set","groups":"[\\"nord\\"]"}',
+      '{"settings.secret":"changed","groups":"[\\"nord\\",\\"quay\\"]"}',
+    ],
+    ['put', '{"settings.ordersUrl":null}', '{"settings.ordersUrl":"https://pos.example.com/orders"}'],
+    ['take case', 'nobody', 'Ada'],
+    ['take case', 'Ada', 'Grace'],
+    ['snooze', 'in_doubt', new Date(Date.now() + 1_800_000).toISOString()],
+    ['resolve', 'in_doubt', 'there'],
+    ['conclude cancel', 'sent/by_phone', 'sent/refused'],
+    ['put application', null, 'changed clientId, clientSecret', 'vendor-eu'],
+    [
+      'give roles',
+      null,
+      '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11 ada@example.com: viewer,operator at harbour-club,old-mill',
+    ],
+    ['be refused', null, 'missing_role', 'PUT /locations/:locationId'],
+    ['bake_order', 'in_doubt', '{"a":1}'],
+  ];
+  await system.query(
+    `WITH acts AS (SELECT * FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS a (act, nth)), begun AS (
+       INSERT INTO audit (actor_kind, actor_id, actor_name, action, location_id, service_order_id, before, subject)
+       SELECT 'nobody', 'answer link', 'contact: Kitchen at Harbour Club', act ->> 0, $2, $3, act ->> 1, act ->> 3
+       FROM acts ORDER BY nth RETURNING audit_id
+     )
+     INSERT INTO audit_outcomes (audit_id, outcome, after)
+     SELECT audit_id, 'done', act ->> 2 FROM (SELECT audit_id, row_number() OVER (ORDER BY audit_id) AS nth FROM begun) AS b
+     JOIN acts USING (nth)`,
+    [JSON.stringify(acts), club, serviceOrderId],
+  );
+  await system.query(
+    `INSERT INTO notices (service_order_id, reason, since, step, location_id, contact, answer, answered_at)
+     VALUES ($1, 'in_doubt', now(), 'email', $2, '{"name": "Kitchen", "email": "kitchen@example.com", "via": "email"}', 'there', now())`,
+    [serviceOrderId, club],
+  );
 }
 
 /** A day of it: most at noon and in the evening. */

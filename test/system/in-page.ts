@@ -193,6 +193,19 @@ export function idsInSight(ids: readonly string[]): string[] {
 /** How many things move without an event. */
 export const countAnimations = (): number => document.getAnimations().length;
 
+/** The texts that people read at once: not what is folded, meant to be copied, or written by somebody else. */
+export function readTexts(): string[] {
+  const apart = 'code, pre, .mono, input, textarea, datalist, script, style, details > :not(summary)';
+  const texts: string[] = [];
+  for (const element of document.querySelectorAll('body *')) {
+    if (element.closest(apart) !== null) continue;
+    const own = [...element.childNodes].map((node) => (node.nodeType === 3 ? node.textContent : ' ')).join('');
+    texts.push(own.replaceAll(/\s+/g, ' ').trim());
+    for (const name of ['aria-label', 'placeholder']) texts.push(element.getAttribute(name) ?? '');
+  }
+  return texts.filter((text) => text !== '');
+}
+
 export const ground = (): string => getComputedStyle(document.documentElement).backgroundColor;
 
 export const everything = (): string => document.documentElement.outerHTML;

@@ -105,7 +105,7 @@ function clauseOf(text: string): string {
   const [bracketed, code] = IN_BRACKETS.exec(said) ?? [];
   if (bracketed !== undefined) return networkSays(code, sideIn(bracketed), 'no connection').replace(/\.$/, '');
   if (/^unexpected \w+$/.test(said)) return 'an unexpected error occurred. Report it: the log has more';
-  return inPlainWords(said);
+  return inPlainWords(said).replaceAll(FOREIGN, (code) => code.replaceAll('_', ' '));
 }
 
 function sideIn(text: string): string {
@@ -115,7 +115,9 @@ function sideIn(text: string): string {
 
 const PATH = /(?<![\w./:@"-])[a-z][A-Za-z_]*(?:\.(?:[A-Za-z]\w*|\d+))+(?![\w/"-]|:\/)/g;
 const NAME = /“?(?<![\w./:@"-])[a-z]+(?:[A-Z][a-z\d]*)+(?![\w/"-]|[.@]\w|:\/)”?/g;
-const CODES = /(?<![\w./:@"-])[A-Za-z\d]+(?:_[A-Za-z\d]+)+(?![\w/"-]|[.@]\w|:\/)/g;
+const CODES = /(?<![\w./:@"[-])[A-Z\d]+(?:_[A-Z\d]+)+(?![\w/"-]|[.@]\w|:\/)/g;
+/** In a text without ids of ours, because these may look the same. */
+const FOREIGN = /(?<![\w./:@"[-])[a-z\d]+(?:_[a-z\d]+)+(?![\w/"-]|[.@]\w|:\/)/g;
 const TIME = /\b\d{4}-\d\d-\d\dT[\d:.]+(?:Z|\+00(?::00)?)/g;
 const LOCAL = { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' } as const;
 

@@ -339,7 +339,7 @@ const REFUSALS: Table<ReplayCause> = {
     toDo: 'Try again.',
   }),
   no_location: () => ({
-    what: 'It cannot be replayed: the location was removed',
+    what: 'It cannot be replayed: its location was removed',
     toDo: [
       {
         say: 'If the location is still needed, add it again.',
