@@ -2,7 +2,7 @@ import { access, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { settingsSchema } from '../../src/core/locations/describe-settings.ts';
+import { settingsSchema, vendorName } from '../../src/core/locations/describe-settings.ts';
 import { loadProviders, registry } from '../../src/providers/index.ts';
 import { Secret } from '../../src/providers/shared-settings.ts';
 import { SIMULATORS } from '../../world/pos/index.ts';
@@ -43,6 +43,11 @@ describe('the registry', () => {
     const fields = Object.entries(properties);
     expect(fields.filter(([, { description = usual }]) => description === usual)).toEqual([]);
     expect(new Set(fields.map(([, { description }]) => description)).size).toBe(fields.length);
+  });
+
+  it('has a name for people of each provider, and the id of an unknown one', () => {
+    for (const name of registry.keys()) expect(vendorName(registry, name)).toMatch(/^[A-Z]/);
+    expect(vendorName(registry, 'acme')).toBe('acme');
   });
 
   it('has the providers of extra modules in addition to the built-in providers', async () => {

@@ -184,7 +184,7 @@ export async function spendFridayNight(system: System): Promise<Friday> {
   steps.push({ minutesAgo: 0, action: () => untilHeard(system) });
 
   await spend(system, steps);
-  await writeTroubles(system, done[0] ?? '', 'harbour-club');
+  await writeTroubles(system, done[0] ?? '', HARBOUR);
   await seedTraffic(system, clubs);
   return {
     ids: { doubtful, conflicting, refused, held, cooking: cooking[0] ?? '', done: done[0] ?? '', retried },
