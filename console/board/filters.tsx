@@ -40,6 +40,7 @@ export function Filters({
         id={`${id}-text`}
         label="Order, POS id, code or location"
         type="search"
+        placeholder="Order, POS id, code or location"
         value={filter.text}
         onWrite={(text) => change({ text }, 'typed')}
       />

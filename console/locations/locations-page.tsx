@@ -23,7 +23,7 @@ import { KITCHEN_TONES, kitchenInShort } from './kitchen.ts';
 import { LastHourErrors, LastHourWebhooks } from './last-hour.tsx';
 import './locations.css';
 import { PauseDialog, ResumeDialog } from './pause-dialog.tsx';
-import { pausedBy, stateOfOrders } from './pause.ts';
+import { isByPos, pausedBy, stateOfOrders } from './pause.ts';
 
 const EVERY_MS = 10_000;
 
@@ -191,9 +191,10 @@ function ForChosen({
   onClear: () => void;
   onDone: () => void;
 }) {
-  const [dialog, setDialog] = useState<'pause' | 'resume'>();
+  const [dialog, setDialog] = useState<'pause' | 'change' | 'resume'>();
   const isPaused = ({ pausedAt }: ListedLocation): boolean => pausedAt !== null;
   const paused = locations.filter(isPaused);
+  const changeable = paused.filter((each) => !isByPos(each));
   const others = locations.filter((each) => !isPaused(each));
   const shared = { onDone, onClose: () => setDialog(undefined) };
   if (locations.length === 0) return null;
@@ -202,6 +203,11 @@ function ForChosen({
       {others.length > 0 && (
         <button type="button" onClick={() => setDialog('pause')}>
           Pause {others.length} …
+        </button>
+      )}
+      {changeable.length > 0 && (
+        <button type="button" onClick={() => setDialog('change')}>
+          Change the pause of {changeable.length} …
         </button>
       )}
       {paused.length > 0 && (
@@ -213,6 +219,7 @@ function ForChosen({
         Clear
       </button>
       {dialog === 'pause' && <PauseDialog locations={others} {...shared} />}
+      {dialog === 'change' && <PauseDialog locations={changeable} {...shared} />}
       {dialog === 'resume' && <ResumeDialog locations={paused} {...shared} />}
     </section>
   );

@@ -62,7 +62,8 @@ function Wizard({ providers }: { providers: readonly ShownProvider[] }) {
 
   const read = readDraft(fields, settings);
   const send = (dryRun: '' | '?dryRun=true', headers?: Record<string, string>): Promise<ChangedLocation> =>
-    ask<ChangedLocation>('PUT', `/locations/${encodeURIComponent(draft.locationId)}${dryRun}`, {
+    // A field may be left before there is an id.
+    ask<ChangedLocation>('PUT', `/locations/${encodeURIComponent(draft.locationId || '-')}${dryRun}`, {
       body: { integration: draft.integration, settings: read.settings, ...readAbout(draft.about) },
       ...(headers && { headers }),
     });
@@ -115,8 +116,8 @@ function Wizard({ providers }: { providers: readonly ShownProvider[] }) {
             )
           }
           wasTried={isSentBack}
-          // Without an id, there is nothing to ask the service about.
-          onLeave={() => draft.locationId !== '' && judge()}
+          // An integrator of some locations may ask about no other id.
+          onLeave={() => (draft.locationId !== '' || scopeOf('integrator') === null) && judge()}
           onSubmit={now === 3 ? save : next}
         >
           {now === 1 && <First draft={draft} problems={problems} providers={providers} put={put} />}
