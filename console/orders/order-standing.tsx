@@ -96,7 +96,7 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
         >
           {standing.canRetry && (
             <WithRole needs="operator" at={at} to="To retry it">
-              <button type="button" onClick={() => setAsking('retry')}>
+              <button type="button" class={isHeld ? '' : 'primary'} onClick={() => setAsking('retry')}>
                 Retry now
               </button>
             </WithRole>
@@ -212,7 +212,7 @@ function Dialog({
   return <ConcludeDialog {...shared} isCancelled={asking === 'cancelled'} />;
 }
 
-/** @param about.more below the reason @param about.children buttons */
+/** @param about.more below the buttons @param about.children buttons, next to the sentence */
 function Banner({
   standing,
   more,
@@ -228,6 +228,9 @@ function Banner({
       <div>
         <p class="orders-sentence">{sentence}</p>
         {problem !== null && !isProblemLast && <p>{problem}</p>}
+      </div>
+      <div class="buttons">{children}</div>
+      <div class="orders-more-about">
         {more}
         {toDo.map(
           ({ say, link }) =>
@@ -259,7 +262,6 @@ function Banner({
         </p>
         {problem !== null && isProblemLast && <p class="orders-about">{problem}</p>}
       </div>
-      <div class="buttons">{children}</div>
     </div>
   );
 }

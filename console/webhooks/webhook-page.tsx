@@ -7,6 +7,7 @@ import { CopyButton } from '../parts/copyable.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
 import { Reveal } from '../parts/reveal.tsx';
+import { ShortId } from '../parts/short-id.tsx';
 import { Ago, Time } from '../parts/time.tsx';
 import { OUTCOME_TONES } from '../parts/tones.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
@@ -47,7 +48,7 @@ function LoadedWebhook({ webhookId }: { webhookId: string }) {
       title="Webhook"
       beside={
         <span class="webhooks-name">
-          <span class="mono">{webhookId}</span>
+          <ShortId id={webhookId} />
           <CopyButton text={webhookId} label="the id of the webhook" />
         </span>
       }
