@@ -33,8 +33,11 @@ function Group({ group, at }: { group: ActionGroup<Shown>; at: string | undefine
     <li class={`audit-group audit-${worst}`}>
       <details>
         <summary>
-          <Time at={newest.at} /> <span class="audit-said">{sentence}</span>,{' '}
-          {group.filter(({ action }) => action !== 'replay many').length} times
+          <Time at={newest.at} />
+          <span>
+            <span class="audit-said">{sentence}</span>, {group.filter(({ action }) => action !== 'replay many').length}{' '}
+            times
+          </span>
         </summary>
         <ul class="audit-actions">
           {group.map((action) => (
@@ -57,15 +60,15 @@ function Action({ action, at }: { action: Shown; at: string | undefined }) {
       <div>
         <span class="audit-said">{sentence}</span> <span class="audit-more">{[...more, ...from].join(' · ')}</span>
         {details !== null && <Details>{details}</Details>}
-        <span class="audit-links">
-          {serviceOrderId !== null && (
-            <a href={pageOf.order(serviceOrderId)}>
-              order <OrderName id={serviceOrderId} code={callOutCode} />
-            </a>
-          )}
-          {webhookId !== null && <a href={pageOf.webhook(webhookId)}>the webhook</a>}
-          {locationId !== null && locationId !== at && <LocationLink id={locationId} />}
-        </span>
+      </div>
+      <div class="audit-links">
+        {serviceOrderId !== null && (
+          <a href={pageOf.order(serviceOrderId)}>
+            order <OrderName id={serviceOrderId} code={callOutCode} />
+          </a>
+        )}
+        {webhookId !== null && <a href={pageOf.webhook(webhookId)}>the webhook</a>}
+        {locationId !== null && locationId !== at && <LocationLink id={locationId} />}
       </div>
     </li>
   );

@@ -4,8 +4,13 @@ import { COLUMN_NAMES, type ColumnName } from './column-of.ts';
 import { board, follow, isThere } from './live-board.ts';
 import { TicketLink } from './ticket-link.tsx';
 
-/** Height in pixels of a ticket and the gap below it. Must match board.css. */
-const ROW = { beside: 123, alone: 106 };
+/** Height in pixels of a ticket and the gap below it, and lines below the order number. Must match board.css. */
+const ROW = { beside: { height: 123, lines: 4 }, alone: { height: 106, lines: 3 } };
+/** Pixels of a letter, and beside the text of a ticket. */
+const LETTER = 7.2;
+const BESIDE = 22;
+/** Characters per line in the narrowest column. */
+const FEWEST_CHARS = 15;
 
 /**
  * A column of tickets. Arrow keys move the focus. Tab reaches only the current ticket, so this ticket is rendered even
@@ -16,8 +21,8 @@ export function Column({ column, isAlone }: { column: ColumnName; isAlone: boole
   const headId = useId();
   const scroller = useRef<HTMLDivElement>(null);
   const tickets = board.lists[column];
-  const rowHeight = isAlone ? ROW.alone : ROW.beside;
-  const { rows, height, scrollTo } = useVirtualRows({
+  const { height: rowHeight, lines } = isAlone ? ROW.alone : ROW.beside;
+  const { rows, height, width, scrollTo } = useVirtualRows({
     count: tickets.length,
     rowHeight,
     keyOf: String,
@@ -61,6 +66,7 @@ export function Column({ column, isAlone }: { column: ColumnName; isAlone: boole
     moveTo(move(at, tickets.length, Math.floor((scroller.current?.clientHeight ?? rowHeight) / rowHeight)));
   };
 
+  const space = { lines, chars: Math.max(FEWEST_CHARS, Math.floor((width - BESIDE) / LETTER)) };
   const seen = rows.map(({ index }) => index);
   if (at >= 0 && at < tickets.length && !seen.includes(at)) {
     if (at < (seen[0] ?? 0)) seen.unshift(at);
@@ -107,7 +113,7 @@ export function Column({ column, isAlone }: { column: ColumnName; isAlone: boole
                   aria-setsize={tickets.length}
                   onFocusCapture={() => setCurrent({ id: ticket.id, at: index })}
                 >
-                  <TicketLink ticket={ticket} tabIndex={index === at ? 0 : -1} isAlone={isAlone} />
+                  <TicketLink ticket={ticket} tabIndex={index === at ? 0 : -1} space={space} />
                 </li>
               );
             })}

@@ -84,7 +84,11 @@ function Group({ group, onOpen }: Shared & { group: NeedGroup }) {
   const [isAll, setAll] = useState(false);
   const [areHiddenShown, setHiddenShown] = useState(false);
   return (
-    <section class={`needs-group ${needs.length === 0 ? '' : tone}${isWide ? ' wide' : ''}`} aria-labelledby={titleId}>
+    <section
+      class={`needs-group ${needs.length === 0 ? '' : tone}${isWide ? ' wide' : ''}`}
+      style={{ flexGrow: lengthOf(title, needs.slice(0, FEW)) }}
+      aria-labelledby={titleId}
+    >
       <h3 id={titleId} title={hint}>
         {title}{' '}
         <Badge tone={needs.length === 0 ? 'plain' : tone}>
@@ -116,6 +120,12 @@ function Group({ group, onOpen }: Shared & { group: NeedGroup }) {
       {areHiddenShown && <List needs={hidden.slice(0, MANY)} {...shared} />}
     </section>
   );
+}
+
+/** The characters that the longest line has more than the narrowest group holds. At least 1. */
+function lengthOf(title: string, needs: readonly Need[]): number {
+  const lines = needs.flatMap(({ name, code, brief }) => [`${code ?? name} 99 min`, ...brief]);
+  return Math.max(1, ...[`${title} 99`, ...lines].map(({ length }) => length - 16));
 }
 
 type About = Shared & { needs: Need[]; known: typeof knownLocations.value; labelledBy: string };

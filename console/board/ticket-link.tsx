@@ -11,19 +11,23 @@ import { wrongWith } from './wrong-with.ts';
 
 /** Time for which a ticket is highlighted after it moved. Must match the animation in board.css. */
 const MOVED_MS = 2_500;
-/** Space below the order number: lines, and characters per line in the narrowest column. Must match board.css. */
-const SPACE = { beside: { lines: 4, chars: 18 }, alone: { lines: 3, chars: 44 } };
-
-/** Lines of a location's name. Must match board.css. */
-const NAME_LINES = 2;
 /** A line of bold text fits this many fewer characters. */
 const BOLD_CHARS = 2;
 
 /**
  * An order on the board. The height is fixed, so that columns need no measuring. Items that do not fit are counted or
  * left out, never cut off.
+ * @param about.space below the order number: lines, and characters per line
  */
-export function TicketLink({ ticket, tabIndex, isAlone }: { ticket: Ticket; tabIndex: number; isAlone: boolean }) {
+export function TicketLink({
+  ticket,
+  tabIndex,
+  space,
+}: {
+  ticket: Ticket;
+  tabIndex: number;
+  space: { lines: number; chars: number };
+}) {
   const at = now.value;
   const { order, id, endedAt } = ticket;
   const { ordered } = order;
@@ -34,11 +38,10 @@ export function TicketLink({ ticket, tabIndex, isAlone }: { ticket: Ticket; tabI
   // A duration is shown only for an order that was picked up or delivered.
   const end = endedAt === null || isHandedOver(order) ? undefined : endOf(ticket);
   const tone = wrong?.needsPerson ? wrong.tone : (promise?.tone ?? 'plain');
-  const space = isAlone ? SPACE.alone : SPACE.beside;
-  const taken =
-    (wrong?.needsPerson ? 1 : Math.min(NAME_LINES, linesOf(where, space.chars))) +
-    (wrong === undefined ? 0 : linesOf(wrong.words, space.chars - BOLD_CHARS)) +
-    (end === undefined ? 0 : 1);
+  const others =
+    (wrong === undefined ? 0 : linesOf(wrong.words, space.chars - BOLD_CHARS)) + (end === undefined ? 0 : 1);
+  // A long name ends after a word, so that there is a line for an item. The tooltip has it in full.
+  const whereLines = Math.max(1, Math.min(linesOf(where, space.chars), space.lines - others - 1));
   return (
     <a
       class={`ticket ${tone}${wrong?.needsPerson ? ' trouble' : ''}${at - ticket.movedAt < MOVED_MS ? ' moved' : ''}`}
@@ -52,13 +55,13 @@ export function TicketLink({ ticket, tabIndex, isAlone }: { ticket: Ticket; tabI
       </span>{' '}
       {ordered !== null && <span class="ticket-sum">{showMoney(ordered.total, ordered.currency)}</span>}{' '}
       <span class="ticket-body">
-        <span class="ticket-where" title={where}>
+        <span class="ticket-where" title={where} style={{ WebkitLineClamp: whereLines }}>
           {where}
         </span>{' '}
         {wrong !== undefined && <b class={`ticket-wrong ${wrong.tone}`}>{wrong.words}</b>}{' '}
         {ordered !== null && (
           <span class="ticket-items">
-            {itemsThatFit(ordered, { ...space, lines: space.lines - taken }).map((item, nth) => (
+            {itemsThatFit(ordered, { ...space, lines: space.lines - whereLines - others }).map((item, nth) => (
               <span key={nth}>{item} </span>
             ))}
           </span>

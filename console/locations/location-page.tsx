@@ -83,19 +83,11 @@ function Added({ locationId }: { locationId: string }) {
 function Links({ locationId }: { locationId: string }) {
   const location = locationId;
   return (
-    <nav class="buttons" aria-label="About this location">
-      <a class="button" href={`/console${query({ location })}`}>
-        On the board
-      </a>
-      <a class="button" href={`/console/orders${query({ location, open: true })}`}>
-        Open orders
-      </a>
-      <a class="button" href={`/console/webhooks${query({ outcome: 'dropped', location })}`}>
-        Dropped webhooks
-      </a>
-      <a class="button" href={`/console/traffic${query({ location })}`}>
-        Traffic
-      </a>
+    <nav class="locations-links" aria-label="About this location">
+      <a href={`/console${query({ location })}`}>On the board</a>
+      <a href={`/console/orders${query({ location, open: true })}`}>Open orders</a>
+      <a href={`/console/webhooks${query({ outcome: 'dropped', location })}`}>Dropped webhooks</a>
+      <a href={`/console/traffic${query({ location })}`}>Traffic</a>
     </nav>
   );
 }
@@ -305,10 +297,16 @@ function Vendor({ locationId }: { locationId: string }) {
   );
   return (
     <>
-      {value?.scorecards.map((each) => (
-        <section key={each.integration} class="sheet" aria-label={`${vendorName(each.integration)} here`}>
-          <h2>{vendorName(each.integration)} here</h2>
-          <ScoreTable scorecard={each} />
+      {value?.scorecards.map(({ integration, day, week }) => (
+        <section key={integration} class="sheet" aria-label={`${vendorName(integration)} here`}>
+          <h2>{vendorName(integration)} here</h2>
+          <ScoreTable
+            what="Last"
+            rows={[
+              { name: '24 hours', score: day },
+              { name: '7 days', score: week },
+            ]}
+          />
         </section>
       ))}
     </>

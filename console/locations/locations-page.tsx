@@ -78,10 +78,10 @@ function List({ all, onDone }: { all: readonly ListedLocation[]; onDone: () => v
           <td data-name="Last webhook">
             <LastSeen at={location.lastSeenAt} isBrief />
           </td>
-          <td data-name="Webhooks, last hour">
+          <td data-name="Webhooks, 1 h">
             <LastHourWebhooks location={location} />
           </td>
-          <td data-name="Errors, last hour">
+          <td data-name="Errors, 1 h">
             <LastHourErrors location={location} />
           </td>
         </tr>

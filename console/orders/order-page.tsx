@@ -73,8 +73,8 @@ function Story({ serviceOrderId }: { serviceOrderId: string }) {
                     reload={story.again}
                   />
                 )}
-                <OrderHead story={order} />
               </div>
+              <OrderHead story={order} />
             </div>
           )}
         </Loading>

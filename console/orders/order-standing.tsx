@@ -97,7 +97,7 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
         >
           {standing.canRetry && (
             <WithRole needs="operator" at={at} to="To retry it">
-              <button type="button" onClick={() => setAsking('retry')}>
+              <button type="button" class={isHeld ? '' : 'primary'} onClick={() => setAsking('retry')}>
                 Retry now
               </button>
             </WithRole>
@@ -213,7 +213,7 @@ function Dialog({
   return <ConcludeDialog {...shared} isCancelled={asking === 'cancelled'} />;
 }
 
-/** @param about.more below the reason @param about.children buttons */
+/** @param about.more below the buttons @param about.children buttons, next to the sentence */
 function Banner({
   standing,
   more,
@@ -233,6 +233,9 @@ function Banner({
             <Problem text={problem} />
           </div>
         )}
+      </div>
+      <div class="buttons">{children}</div>
+      <div class="orders-more-about">
         {more}
         {toDo.map(
           ({ say, link }) =>
@@ -268,7 +271,6 @@ function Banner({
           </div>
         )}
       </div>
-      <div class="buttons">{children}</div>
     </div>
   );
 }

@@ -11,11 +11,12 @@ const APART = [
  * Chooses the steps with a label: the first in each quarter of an hour, hour or four hours of the reader's time zone.
  * @param at the beginning of each step
  * @param offsetMinutes returns the offset of the reader's clock at an instant, as `getTimezoneOffset` does
+ * @returns the index of each of these steps, and the round time of its label
  */
 export function timeTicks(
   at: readonly string[],
   offsetMinutes: (date: Date) => number = (date) => date.getTimezoneOffset(),
-): number[] {
+): { nth: number; at: string }[] {
   const local = at.map((instant) => {
     const date = new Date(instant);
     return date.getTime() - offsetMinutes(date) * MINUTE_MS;
@@ -27,7 +28,9 @@ export function timeTicks(
   const { everyMs } = APART.find(({ uptoMs }) => spanMs <= uptoMs) ?? { everyMs: HOUR_MS };
   return local.flatMap((ms, nth) => {
     const before = local[nth - 1] ?? ms - (second - first);
-    return Math.floor(ms / everyMs) > Math.floor(before / everyMs) ? [nth] : [];
+    const afterRoundMs = ms % everyMs;
+    if (Math.floor(ms / everyMs) === Math.floor(before / everyMs)) return [];
+    return [{ nth, at: new Date(Date.parse(at[nth] ?? '') - afterRoundMs).toISOString() }];
   });
 }
 

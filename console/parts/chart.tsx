@@ -9,19 +9,7 @@ import { showValue, tableRows, type Measure, type Series } from './series.ts';
  * values reuse the drawing, without animation.
  * @param chart.at the beginning of each step; the last step has not ended
  */
-export function Chart({
-  title,
-  summary,
-  measure,
-  at,
-  series,
-}: {
-  title: string;
-  summary: string;
-  measure: Measure;
-  at: readonly string[];
-  series: readonly Series[];
-}) {
+export function Chart({ title, summary, measure, at, series }: Shown & { summary: string }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const drawing = useRef<Drawing | undefined>(undefined);
   useEffect(() => {
@@ -37,6 +25,7 @@ export function Chart({
       </figcaption>
       <div class="chart-drawing">
         <canvas ref={canvas} aria-hidden="true" />
+        <Cursor title={title} measure={measure} at={at} series={series} onPoint={(at) => drawing.current?.point(at)} />
       </div>
       <ul class="chart-legend" aria-hidden="true">
         {series.map(({ name, colour, isDashed = false }) => (
@@ -54,17 +43,35 @@ export function Chart({
   );
 }
 
-function AsTable({
-  title,
-  measure,
-  at,
-  series,
-}: {
-  title: string;
-  measure: Measure;
-  at: readonly string[];
-  series: readonly Series[];
-}) {
+type Shown = { title: string; measure: Measure; at: readonly string[]; series: readonly Series[] };
+
+/** A slider over the steps, by which the keyboard reads the values. The mouse uses the drawing below it. */
+function Cursor({ title, measure, at, series, onPoint }: Shown & { onPoint: (at: string | undefined) => void }) {
+  const [chosen, setChosen] = useState<string>();
+  const last = at.length - 1;
+  const found = at.indexOf(chosen ?? '');
+  const nth = found < 0 ? last : found;
+  const values = series.map(({ name, values }) => `${name} ${showValue(values[nth] ?? null, measure)}`);
+  const point = (nth: number): void => {
+    setChosen(at[nth]);
+    onPoint(at[nth]);
+  };
+  return (
+    <input
+      type="range"
+      class="chart-cursor"
+      aria-label={`${title}: values at a time`}
+      aria-valuetext={[(nth === last ? soFar : clockTime)(at[nth] ?? ''), ...values].join(', ')}
+      max={last}
+      value={nth}
+      onInput={(event) => point(event.currentTarget.valueAsNumber)}
+      onFocus={() => point(nth)}
+      onBlur={() => onPoint(undefined)}
+    />
+  );
+}
+
+function AsTable({ title, measure, at, series }: Shown) {
   // Hundreds of rows are rendered only when they are shown.
   const [isOpen, setOpen] = useState(false);
   const rows = isOpen ? tableRows(at, series) : [];

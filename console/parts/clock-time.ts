@@ -1,5 +1,5 @@
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit' });
-const HOUR = new Intl.DateTimeFormat(undefined, { hour: 'numeric' });
+const ZONE = new Intl.DateTimeFormat(undefined, { timeZoneName: 'longGeneric' });
 
 /** Formats an instant to the minute in the reader's time zone, without the day. */
 export function clockTime(at: string): string {
@@ -18,8 +18,7 @@ export function soFar(at: string): string {
   return `${clockTime(at)}, so far`;
 }
 
-/** Formats an instant as shortly as possible. */
-export function shortTime(at: string): string {
-  const date = new Date(at);
-  return (date.getMinutes() === 0 ? HOUR : CLOCK).format(date);
+/** The name of the reader's time zone, such as `Central European Time`. */
+export function zoneName(): string {
+  return ZONE.formatToParts().find(({ type }) => type === 'timeZoneName')?.value ?? '';
 }

@@ -11,9 +11,10 @@ import {
   Tooltip,
   type ChartDataset,
   type ChartOptions,
+  type Plugin,
 } from 'chart.js';
 import { durationTicks, timeTicks } from './chart-ticks.ts';
-import { clockTime, shortTime, soFar } from './clock-time.ts';
+import { clockTime, soFar } from './clock-time.ts';
 import { showValue, type Measure, type Series } from './series.ts';
 
 Chart.register(
@@ -30,6 +31,8 @@ Chart.register(
 
 export type Drawing = {
   show(at: readonly string[], series: readonly Series[]): void;
+  /** Shows the values of the step that began then, as if the mouse were there; of none if it is undefined. */
+  point(at: string | undefined): void;
   end(): void;
 };
 
@@ -40,13 +43,15 @@ type Dataset = ChartDataset<'bar' | 'line', Values>;
 export function drawChart(canvas: HTMLCanvasElement, measure: Measure): Drawing {
   let series: readonly Series[] = [];
   let steps: readonly string[] = [];
-  let named: number[] = [];
+  let pointed: string | undefined;
+  let named: ReturnType<typeof timeTicks> = [];
   let durations: number[] = [];
 
   Chart.defaults.font.family = getComputedStyle(canvas).fontFamily;
   const chart = new Chart<'bar' | 'line', Values, string>(canvas, {
     type: measure === 'counts' ? 'bar' : 'line',
     data: { labels: [], datasets: [] },
+    plugins: [CROSSHAIR],
     options: {
       // No animation: a page must not move every ten seconds while it is read.
       animation: false,
@@ -54,6 +59,8 @@ export function drawChart(canvas: HTMLCanvasElement, measure: Measure): Drawing 
       interaction: { mode: 'index', intersect: false },
       plugins: {
         tooltip: {
+          // Beside the line, so that it hides no value of its step.
+          yAlign: 'center',
           callbacks: {
             label: ({ dataset, datasetIndex, dataIndex }) =>
               ` ${dataset.label ?? ''}: ${showValue(series[datasetIndex]?.values[dataIndex] ?? null, measure)}`,
@@ -64,9 +71,9 @@ export function drawChart(canvas: HTMLCanvasElement, measure: Measure): Drawing 
         x: {
           stacked: measure === 'counts',
           grid: { display: false },
-          ticks: { maxRotation: 0, autoSkip: false, callback: (nth) => shortTime(steps[Number(nth)] ?? '') },
+          ticks: { maxRotation: 0, autoSkip: false, callback: (_, tick) => clockTime(named[tick]?.at ?? '') },
           afterBuildTicks: (axis) => {
-            axis.ticks = named.map((value) => ({ value }));
+            axis.ticks = named.map(({ nth }) => ({ value: nth }));
           },
         },
         y:
@@ -89,6 +96,18 @@ export function drawChart(canvas: HTMLCanvasElement, measure: Measure): Drawing 
     paint(chart, series);
     // The mode 'none' would leave bars in their old colours.
     chart.update();
+    if (pointed !== undefined) point();
+  };
+  const point = (): void => {
+    const index = pointed === undefined ? -1 : steps.indexOf(pointed);
+    const active = chart.data.datasets.flatMap(({ data }, datasetIndex) =>
+      (data[index] ?? null) === null ? [] : [{ datasetIndex, index }],
+    );
+    const [first] = active;
+    const { x = 0, y = 0 } = first === undefined ? {} : (chart.getDatasetMeta(first.datasetIndex).data[index] ?? {});
+    chart.setActiveElements(active);
+    chart.tooltip?.setActiveElements(active, { x, y });
+    chart.render();
   };
   const dark = matchMedia('(prefers-color-scheme: dark)');
   dark.addEventListener('change', update);
@@ -110,12 +129,30 @@ export function drawChart(canvas: HTMLCanvasElement, measure: Measure): Drawing 
       });
       update();
     },
+    point(at) {
+      pointed = at;
+      point();
+    },
     end() {
       dark.removeEventListener('change', update);
       chart.destroy();
     },
   };
 }
+
+/** A line through the step whose values are shown. */
+const CROSSHAIR: Plugin<'bar' | 'line'> = {
+  id: 'crosshair',
+  afterDatasetsDraw({ ctx, chartArea: { top, bottom }, tooltip, options }) {
+    const x = tooltip?.dataPoints?.[0]?.element.x;
+    if (x === undefined || tooltip?.opacity === 0) return;
+    ctx.save();
+    if (typeof options.color === 'string') ctx.strokeStyle = options.color;
+    ctx.setLineDash([3, 3]);
+    ctx.strokeRect(x, top, 0, bottom - top);
+    ctx.restore();
+  },
+};
 
 function newDataset(label: string, data: Values, measure: Measure): Dataset {
   if (measure === 'counts') return { type: 'bar', label, data, categoryPercentage: 1, barPercentage: 0.85 };

@@ -11,14 +11,14 @@ import { useLayoutEffect, useReducer, useState } from 'preact/hooks';
 /**
  * Chooses the visible rows of a long list. Thousands of rows cost as little as dozens.
  * @param list.rowHeight pixels, the same for every row
- * @returns the position of each row, and the height of all
+ * @returns the position of each row, the height of all, and the width of the list
  */
 export function useVirtualRows(list: {
   count: number;
   rowHeight: number;
   keyOf: (index: number) => string;
   scroller: () => HTMLElement | null;
-}): { rows: VirtualItem[]; height: number; scrollTo: (index: number) => void } {
+}): { rows: VirtualItem[]; height: number; width: number; scrollTo: (index: number) => void } {
   const [, redraw] = useReducer<number, void>((turn) => turn + 1, 0);
   const options: VirtualizerOptions<HTMLElement, HTMLElement> = {
     count: list.count,
@@ -27,7 +27,11 @@ export function useVirtualRows(list: {
     getItemKey: list.keyOf,
     overscan: 6,
     scrollToFn: elementScroll,
-    observeElementRect,
+    observeElementRect: (instance, notice) =>
+      observeElementRect(instance, (rect) => {
+        notice(rect);
+        redraw();
+      }),
     observeElementOffset,
     onChange: () => redraw(),
   };
@@ -38,6 +42,7 @@ export function useVirtualRows(list: {
   return {
     rows: virtualizer.getVirtualItems(),
     height: virtualizer.getTotalSize(),
+    width: virtualizer.scrollRect?.width ?? 0,
     scrollTo: (index) => virtualizer.scrollToIndex(index),
   };
 }

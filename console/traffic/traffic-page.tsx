@@ -2,7 +2,7 @@ import { useMemo, useRef } from 'preact/hooks';
 import { ask, query } from '../api.ts';
 import { Chart } from '../parts/chart.tsx';
 import { Choice } from '../parts/form.tsx';
-import { clockTime } from '../parts/clock-time.ts';
+import { clockTime, zoneName } from '../parts/clock-time.ts';
 import { GroupChoice } from '../parts/group-choice.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { LocationField } from '../parts/location-field.tsx';
@@ -67,7 +67,9 @@ function Shown({ traffic: { at, integrations } }: { traffic: Answer }) {
   if (integrations.length === 0) return <p class="sheet">No traffic in this period.</p>;
   return (
     <>
-      <p class="faint">Errors are webhooks that were dropped, or refused before they were stored.</p>
+      <p class="faint">
+        Times are in {zoneName()}. Errors are webhooks that were dropped, or refused before they were stored.
+      </p>
       {integrations.map((each) => (
         <Integration key={each.integration} at={at} traffic={each} />
       ))}

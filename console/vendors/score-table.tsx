@@ -1,67 +1,79 @@
-import type { ComponentChildren } from 'preact';
-import { duration } from '../parts/duration.ts';
-import { percent } from '../parts/percent.ts';
-import type { Scorecard } from '../wire.ts';
+import { Badge } from '../parts/badge.tsx';
+import { FIGURES, markExtremes, type Score } from './score-figures.ts';
 import './vendors.css';
 
-type Score = Scorecard['day'];
+type Row = { name: string; href?: string; score: Score };
 
-const ROWS: readonly { name: string; of: (score: Score) => ComponentChildren; isBad?: (score: Score) => boolean }[] = [
-  { name: 'Orders', of: ({ orders }) => orders },
-  { name: 'Accepted', of: ({ accepted, orders }) => percent(orders === 0 ? undefined : accepted / orders) },
-  { name: 'Time to accept, median', of: ({ acceptanceSeconds: { p50 } }) => seconds(p50) },
-  { name: 'Time to accept, 95 %', of: ({ acceptanceSeconds: { p95 } }) => seconds(p95) },
-  { name: 'Webhooks that never came', of: ({ missing }) => missing, isBad: ({ missing }) => missing > 0 },
-  { name: 'Duplicate webhooks', of: ({ duplicates }) => duplicates },
-  { name: 'Late webhooks', of: ({ late }) => late },
-  { name: 'Conflicts', of: ({ conflicts }) => conflicts, isBad: ({ conflicts }) => conflicts > 0 },
-  {
-    name: 'Failed or held',
-    of: ({ refusals }) =>
-      Object.keys(refusals).length === 0
-        ? 0
-        : Object.entries(refusals)
-            .toSorted(([, one], [, other]) => other - one)
-            .map(([code, times]) => (
-              <span key={code} class="vendors-code">
-                {times} {code.replaceAll('_', ' ')}
-              </span>
-            )),
-  },
-  {
-    name: 'Not answering',
-    of: ({ downMinutes }) => (downMinutes === 0 ? 0 : duration(downMinutes * 60_000)),
-    isBad: ({ downMinutes }) => downMinutes > 0,
-  },
-];
-
-function seconds(value: number | null): string {
-  return value === null ? '–' : duration(value * 1_000);
+/**
+ * Scorecards below each other, a figure in each column.
+ * @param table.by the figure whose highest value comes first
+ * @param table.onSort compares the rows. Without it, they are periods of one scorecard
+ */
+export function ScoreTable(table: { what: string; rows: readonly Row[]; by?: string; onSort?: (by: string) => void }) {
+  const { what, by, onSort } = table;
+  const sorted = FIGURES.find(({ name }) => name === by) ?? FIGURES[0];
+  const badness = ({ score }: Row): number => sorted?.badness(score) ?? -1;
+  const rows = onSort === undefined ? table.rows : table.rows.toSorted((one, other) => badness(other) - badness(one));
+  const isCompared = onSort !== undefined && rows.length > 1;
+  const scores = rows.map(({ score }) => score);
+  const columns = FIGURES.map((each, nth) => ({
+    ...each,
+    marks: isCompared && nth > 0 ? markExtremes(each, scores) : [],
+  }));
+  return (
+    <>
+      <p class="vendors-about faint">
+        Orders that reached the POS, in whole hours, updated every ten minutes. Percentages are of the orders.
+        {isCompared && ' ▲ is the best of a column, ▼ the worst.'}
+      </p>
+      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- scrolling needs the keyboard */}
+      <section class="scroll-x" tabIndex={0} aria-label={`Figures by ${what}`}>
+        <table class="vendors-scores">
+          <thead>
+            <tr>
+              <th scope="col">{what}</th>
+              {columns.map(({ name }) => (
+                <th key={name} scope="col" aria-sort={onSort && name === sorted?.name ? 'descending' : undefined}>
+                  {onSort ? (
+                    <button type="button" class="quiet" onClick={() => onSort(name)}>
+                      {name}
+                    </button>
+                  ) : (
+                    name
+                  )}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(({ name, href, score }, nth) => (
+              <tr key={href ?? name}>
+                <th scope="row">{href === undefined ? name : <a href={href}>{name}</a>}</th>
+                {columns.map(({ name, show, parts, marks }) => (
+                  <td key={name}>
+                    <Marked as={marks[nth]}>{show(score)}</Marked>
+                    {parts?.(score).map((part) => (
+                      <span key={part} class="vendors-part">
+                        {part}
+                      </span>
+                    ))}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+    </>
+  );
 }
 
-export function ScoreTable({ scorecard: { day, week } }: { scorecard: Scorecard }) {
+function Marked({ as, children }: { as: 'best' | 'worst' | undefined; children: string }) {
+  if (as === undefined) return <>{children}</>;
   return (
-    <table class="vendors-scores">
-      <caption class="faint">Orders that reached the POS, in whole hours, updated every ten minutes</caption>
-      <thead>
-        <tr>
-          <th scope="col">What</th>
-          <th scope="col">24 hours</th>
-          <th scope="col">7 days</th>
-        </tr>
-      </thead>
-      <tbody>
-        {ROWS.map(({ name, of, isBad }) => (
-          <tr key={name}>
-            <th scope="row">{name}</th>
-            {[day, week].map((score, nth) => (
-              <td key={nth} class={isBad?.(score) === true ? 'vendors-bad' : undefined}>
-                {of(score)}
-              </td>
-            ))}
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <Badge tone={as === 'best' ? 'good' : 'bad'}>
+      <span aria-hidden="true">{as === 'best' ? '▲' : '▼'} </span>
+      {children} <span class="unseen">{as}</span>
+    </Badge>
   );
 }

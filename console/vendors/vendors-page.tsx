@@ -1,4 +1,5 @@
 import { ask, query } from '../api.ts';
+import { Choice } from '../parts/form.tsx';
 import { GroupChoice } from '../parts/group-choice.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { locationName, vendorName } from '../parts/names.ts';
@@ -6,27 +7,27 @@ import { Page } from '../parts/page.tsx';
 import { pageOf } from '../parts/page-of.ts';
 import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
-import type { Scorecard, Scorecards } from '../wire.ts';
+import type { Scorecards } from '../wire.ts';
 import { ScoreTable } from './score-table.tsx';
 
 const EVERY_MS = 60_000;
+const DAYS = [['', '24 hours'] as const, ['7', '7 days'] as const];
 
-/** The scorecard of each vendor. If the address names an integration, the scorecard of each of its locations. */
+/** Compares vendors. If the address names an integration, compares its locations. */
 export function VendorsPage() {
-  const [{ integration, group }, change] = useFilters('integration', 'group');
+  const [{ integration, group, days, by }, change] = useFilters('integration', 'group', 'days', 'by');
   const loaded = useLoaded(
     (signal) => ask<Scorecards>('GET', `/scorecards${query({ integration, group })}`, { signal }),
     [integration, group],
     EVERY_MS,
   );
   return (
-    <Page title={integration === '' ? 'Vendors' : `Vendors: ${vendorName(integration)}`}>
-      {integration !== '' && (
-        <p>
-          <a href={`/console/vendors${query({ group })}`}>All vendors</a>
-        </p>
-      )}
+    <Page
+      title={integration === '' ? 'Vendors' : `Vendors: ${vendorName(integration)}`}
+      beside={integration !== '' && <a href={`/console/vendors${query({ group, days, by })}`}>All vendors</a>}
+    >
       <search class="filters">
+        <Choice id="vendors-days" label="Last" value={days} options={DAYS} onChoose={(days) => change({ days })} />
         <GroupChoice page="vendors" value={group} onChoose={(group) => change({ group })} />
       </search>
       <Loading loaded={loaded}>
@@ -34,24 +35,25 @@ export function VendorsPage() {
           scorecards.length === 0 ? (
             <p class="sheet">No orders in the last 7 days, in whole hours.</p>
           ) : (
-            scorecards.map((each) => <Card key={each.locationId ?? each.integration} scorecard={each} group={group} />)
+            <div class="sheet">
+              <ScoreTable
+                what={integration === '' ? 'Vendor' : 'Location'}
+                by={by}
+                onSort={(by) => change({ by })}
+                rows={scorecards.map(({ integration, locationId, day, week }) => ({
+                  ...(locationId === null
+                    ? {
+                        name: vendorName(integration),
+                        href: `/console/vendors${query({ integration, group, days, by })}`,
+                      }
+                    : { name: locationName(locationId), href: pageOf.location(locationId) }),
+                  score: days === '7' ? week : day,
+                }))}
+              />
+            </div>
           )
         }
       </Loading>
     </Page>
-  );
-}
-
-function Card({ scorecard, group }: { scorecard: Scorecard; group: string }) {
-  const { integration, locationId } = scorecard;
-  const name = locationId === null ? vendorName(integration) : locationName(locationId);
-  const href = locationId === null ? `/console/vendors${query({ integration, group })}` : pageOf.location(locationId);
-  return (
-    <section class="sheet" aria-label={name}>
-      <h2>
-        <a href={href}>{name}</a>
-      </h2>
-      <ScoreTable scorecard={scorecard} />
-    </section>
   );
 }

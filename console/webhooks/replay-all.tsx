@@ -144,9 +144,11 @@ function Begin({
           </button>
         </>
       ) : (
-        <button ref={button} type="button" disabled={why !== undefined} onClick={() => onBegin(undefined)}>
-          Replay all that match …
-        </button>
+        why === undefined && (
+          <button ref={button} type="button" class="primary" onClick={() => onBegin(undefined)}>
+            Replay all that match …
+          </button>
+        )
       )}
       <span class="faint">
         {why !== undefined && chosen.length === 0

@@ -10,6 +10,7 @@ import { locationName, vendorName } from '../parts/names.ts';
 import { Page } from '../parts/page.tsx';
 import { Reveal } from '../parts/reveal.tsx';
 import { Details } from '../parts/said.tsx';
+import { ShortId } from '../parts/short-id.tsx';
 import { Ago, Time } from '../parts/time.tsx';
 import { OUTCOME_TONES } from '../parts/tones.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
@@ -49,7 +50,7 @@ function LoadedWebhook({ webhookId }: { webhookId: string }) {
       title={found.value === undefined ? 'Webhook' : `Webhook of ${locationName(found.value.locationId)}`}
       beside={
         <span class="webhooks-name">
-          <span class="mono">{webhookId}</span>
+          <ShortId id={webhookId} />
           <CopyButton text={webhookId} label="the id of the webhook" />
         </span>
       }

@@ -26,7 +26,7 @@ const steps = (from: string, stepSeconds: number, count: number): string[] =>
   Array.from({ length: count }, (_, nth) => new Date(Date.parse(from) + nth * stepSeconds * 1_000).toISOString());
 
 describe('the axis of time', () => {
-  const named = (at: string[], offset = 0): string[] => timeTicks(at, () => offset).map((nth) => time(at[nth] ?? ''));
+  const named = (at: string[], offset = 0): string[] => timeTicks(at, () => offset).map((tick) => time(tick.at));
 
   it.each([
     ['an hour', steps('2027-01-31T17:21:00Z', 60, 60), ['17:30', '17:45', '18:00', '18:15']],
@@ -41,8 +41,11 @@ describe('the axis of time', () => {
     expect(named(at, -330)).toEqual(['13:30', '14:30', '15:30', '16:30', '17:30', '18:30']);
   });
 
-  it('has the same labels if the steps do not begin at a full minute', () => {
-    expect(named(steps('2027-01-31T17:21:30Z', 60, 60))).toEqual(['17:30', '17:45', '18:00', '18:15']);
+  it.each([
+    ['a full minute', steps('2027-01-31T17:21:30Z', 60, 60), ['17:30', '17:45', '18:00', '18:15']],
+    ['a round time', steps('2027-01-31T16:47:00Z', 900, 24), ['17:00', '18:00', '19:00', '20:00', '21:00', '22:00']],
+  ])('has round times also if the steps do not begin at %s', (_, at, expected) => {
+    expect(named(at)).toEqual(expected);
   });
 
   it('has no labels without steps', () => {

@@ -50,7 +50,11 @@ declare const MutationObserver: new (changed: () => void) => {
   observe(node: object, about: object): void;
   disconnect(): void;
 };
-declare const getComputedStyle: (element: Element) => { outlineStyle: string; backgroundColor: string };
+declare const getComputedStyle: (element: Element) => {
+  outlineStyle: string;
+  backgroundColor: string;
+  opacity: string;
+};
 declare const requestAnimationFrame: (then: () => void) => void;
 
 /** Says what the content security policy did not let through. */
@@ -207,6 +211,8 @@ export function readTexts(): string[] {
 }
 
 export const ground = (): string => getComputedStyle(document.documentElement).backgroundColor;
+
+export const opacity = (element: object): string => getComputedStyle(element as Element).opacity;
 
 export const everything = (): string => document.documentElement.outerHTML;
 export const countElements = (): number => document.querySelectorAll('*').length;

@@ -8,14 +8,21 @@ export function renderTickets(tickets: readonly Ticket[]): string {
 <meta http-equiv="refresh" content="2">
 <meta name="viewport" content="width=device-width">
 <title>Kitchen (${tickets.length})</title>
+<meta name="color-scheme" content="light dark">
 <style>
-  body { font: 16px/1.4 system-ui, sans-serif; margin: 2rem auto; max-width: 48rem; padding: 0 1rem; }
-  article { border: 1px solid #999; border-radius: 6px; margin: 1rem 0; padding: 0 1rem; }
-  li, p { white-space: pre-line; }
-  small { color: #666; overflow-wrap: anywhere; }
+  body { font: 1rem/1.4 system-ui, sans-serif; margin: 1rem auto; max-width: 64rem; padding: 0 1rem; }
+  main { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 18rem), 1fr)); gap: 1rem; }
+  article { border: 1px solid light-dark(#999, #666); border-top: 6px solid light-dark(#1b6b3a, #7fd8a0); border-radius: 6px; padding: 0 1rem; }
+  article.cancelled { border-top-color: light-dark(#a31515, #ff9d94); }
+  h2 { font-size: 1.15rem; margin-block: 0.6rem; }
+  ul { padding-left: 1.2rem; }
+  li, p { white-space: pre-line; overflow-wrap: anywhere; }
+  small { color: light-dark(#555, #aaa); }
 </style>
 <h1>Kitchen</h1>
+<main>
 ${tickets.length === 0 ? '<p>No tickets yet.</p>' : tickets.map(renderTicket).toReversed().join('\n')}
+</main>
 </html>
 `;
 }
@@ -33,7 +40,7 @@ function renderTicket(ticket: Ticket): string {
   const reduced = discount && `discount: ${discount} minor units`;
   const paragraphs = [wantedAt && wantedInWords(wantedAt), address && `to ${address}`, reduced, note];
   const repeats = requests > 1 ? `, asked for ${requests} times` : '';
-  return `<article>
+  return `<article${ticket.cancelled ? ' class="cancelled"' : ''}>
   <h2>${callOut === undefined ? '' : `${escape(callOut)}, `}${escape(fulfillment)}: ${escape(status)}</h2>
   <ul>${items.join('')}</ul>
   ${paragraphs.map((line) => (line ? `<p>${escape(line)}</p>` : '')).join('')}

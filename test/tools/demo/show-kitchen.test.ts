@@ -12,20 +12,23 @@ afterEach(async () => {
   for (const end of ends.splice(0)) await end();
 });
 
-/** The kitchen's screen at a POS that got this order. */
-async function screenOf(name: PosName, order: KitchenOrder): Promise<string> {
+/** The kitchen's screen at a POS that got these orders. */
+async function screenOf(name: PosName, ...orders: KitchenOrder[]): Promise<string> {
   const pos = await SIMULATORS[name]();
   const kitchen = await showKitchen(pos);
   ends.push(kitchen.stop, pos.stop);
   const provider = registry.get(name);
   const now = new Date();
-  await provider?.createOrder(KitchenOrder.parse({ callOutCode: 'K472', ...order }), {
-    settings: provider.settings.parse(pos.settings),
-    now,
-    signal: AbortSignal.timeout(10_000),
-    credentials: inMemoryCredentials(() => now),
-    fetch: boundedFetch(),
-  });
+  const credentials = inMemoryCredentials(() => now);
+  for (const order of orders) {
+    await provider?.createOrder(KitchenOrder.parse({ callOutCode: 'K472', ...order }), {
+      settings: provider.settings.parse(pos.settings),
+      now,
+      signal: AbortSignal.timeout(10_000),
+      credentials,
+      fetch: boundedFetch(),
+    });
+  }
   return (await fetch(kitchen.url)).text();
 }
 
@@ -55,4 +58,9 @@ it('the kitchen shows the quantity of a modifier, and does not read the text of 
   expect(screen).toContain('<li>2 × Classic Burger\n2 × Extra &quot;cheddar&quot;\n  Dip\nrare &amp; fast</li>');
   expect(screen).toContain('<p>discount: 100 minor units</p><p>&lt;b&gt;hello');
   expect(screen).not.toContain('<b>hello');
+});
+
+it.each(POS_NAMES)('the kitchen of %s shows the newest ticket first', async (name) => {
+  const orders = ['order-old', 'order-new'].map((serviceOrderId) => ({ ...sampleOrder(), serviceOrderId }));
+  expect(await screenOf(name, ...orders)).toMatch(/order-new,[^]*order-old,/);
 });

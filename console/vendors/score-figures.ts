@@ -1,0 +1,71 @@
+import { inShort } from '../../src/core/domain/explain-cause.ts';
+import { duration } from '../parts/duration.ts';
+import { percent } from '../parts/percent.ts';
+import { words } from '../parts/tones.ts';
+import type { Scorecard } from '../wire.ts';
+
+export type Score = Scorecard['day'];
+type Figure = {
+  name: string;
+  show: (score: Score) => string;
+  /** What it consists of. */
+  parts?: (score: Score) => string[];
+  /** What rows are compared by: the higher, the worse. Null if it is not known. */
+  badness: (score: Score) => number | null;
+};
+
+/** A count with its share of the orders, because a vendor with many orders has more of everything. */
+function counted(name: string, count: (score: Score) => number): Figure {
+  const badness = (score: Score): number => count(score) / Math.max(1, score.orders);
+  return {
+    name,
+    badness,
+    show: (score) => `${count(score)}${count(score) > 0 ? ` (${percent(badness(score))})` : ''}`,
+  };
+}
+
+/** A time, also from a minute on to the second, so that vendors differ. */
+function timed(name: string, badness: Figure['badness']): Figure {
+  const show = (value: number | null): string =>
+    value === null ? '–' : value >= 60 && value < 600 ? `${Math.round(value)} s` : duration(value * 1_000);
+  return { name, badness, show: (score) => show(badness(score)) };
+}
+
+/** The first is neither good nor bad. */
+export const FIGURES: readonly Figure[] = [
+  { name: 'Orders', badness: ({ orders }) => orders, show: ({ orders }) => String(orders) },
+  {
+    name: 'Accepted',
+    badness: ({ accepted, orders }) => (orders === 0 ? null : 1 - accepted / orders),
+    show: ({ accepted, orders }) => percent(orders === 0 ? undefined : accepted / orders),
+  },
+  timed('Time to accept, median', ({ acceptanceSeconds: { p50 } }) => p50),
+  timed('Time to accept, 95 %', ({ acceptanceSeconds: { p95 } }) => p95),
+  counted('Webhooks that never came', ({ missing }) => missing),
+  counted('Duplicate webhooks', ({ duplicates }) => duplicates),
+  counted('Late webhooks', ({ late }) => late),
+  counted('Conflicts', ({ conflicts }) => conflicts),
+  {
+    ...counted('Failed or held', ({ refusals }) => Object.values(refusals).reduce((all, times) => all + times, 0)),
+    parts: ({ refusals }) =>
+      Object.entries(refusals)
+        .toSorted(([, one], [, other]) => other - one)
+        .map(([code, times]) => `${times}× ${inShort({ code }) ?? words(code)}`),
+  },
+  {
+    name: 'Not answering',
+    badness: ({ downMinutes }) => downMinutes,
+    show: ({ downMinutes }) => (downMinutes === 0 ? '0' : duration(downMinutes * 60_000)),
+  },
+];
+
+/** Finds the best and the worst row of a figure. A value that several rows show, or that is not known, is neither. */
+export function markExtremes({ show, badness }: Figure, scores: readonly Score[]): ('best' | 'worst' | undefined)[] {
+  const known = scores.map(badness).filter((value) => value !== null);
+  const [least, most] = [Math.min(...known), Math.max(...known)];
+  return scores.map((score) => {
+    const isOnly = scores.filter((each) => show(each) === show(score)).length === 1;
+    if (!isOnly || least === most) return undefined;
+    return badness(score) === least ? 'best' : badness(score) === most ? 'worst' : undefined;
+  });
+}
