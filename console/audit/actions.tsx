@@ -1,4 +1,5 @@
 import { LocationLink } from '../parts/location-field.tsx';
+import { NAMED } from '../parts/names.ts';
 import { OrderName } from '../parts/order-name.tsx';
 import { Details } from '../parts/said.tsx';
 import { Time } from '../parts/time.tsx';
@@ -27,8 +28,9 @@ export function Acts({ actions, at, label }: { actions: readonly Shown[]; at?: s
 
 function Group({ group, at }: { group: ActionGroup<Shown>; at: string | undefined }) {
   const [newest] = group;
-  const { sentence } = describeAction(newest);
-  const worst = ['bad', 'warn'].find((tone) => group.some((each) => describeAction(each).tone === tone)) ?? 'plain';
+  const { sentence } = describeAction(newest, NAMED);
+  const worst =
+    ['bad', 'warn'].find((tone) => group.some((each) => describeAction(each, NAMED).tone === tone)) ?? 'plain';
   return (
     <li class={`audit-group audit-${worst}`}>
       <details>
@@ -52,7 +54,7 @@ function Group({ group, at }: { group: ActionGroup<Shown>; at: string | undefine
 function Action({ action, at }: { action: Shown; at: string | undefined }) {
   const { serviceOrderId, webhookId, locationId } = action;
   const callOutCode = 'callOutCode' in action ? action.callOutCode : null;
-  const { sentence, tone, more, details } = describeAction(action);
+  const { sentence, tone, more, details } = describeAction(action, NAMED);
   const from = 'source' in action && action.source !== null ? [`from ${action.source}`] : [];
   return (
     <li class={`audit-${tone}`}>

@@ -6,7 +6,7 @@ import { TicketLink } from './ticket-link.tsx';
 
 /** Height in pixels of a ticket and the gap below it, and lines below the order number. Must match board.css. */
 const ROW = { beside: { height: 123, lines: 4 }, alone: { height: 106, lines: 3 } };
-/** Pixels of a letter, and beside the text of a ticket. */
+/** Pixels of a letter, and those left and right of a ticket's text. */
 const LETTER = 7.2;
 const BESIDE = 22;
 /** Characters per line in the narrowest column. */

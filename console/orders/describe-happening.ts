@@ -1,7 +1,7 @@
 import { printable } from '../../src/observe/terminal-text.ts';
 import { clockTime } from '../parts/clock-time.ts';
 import { duration } from '../parts/duration.ts';
-import { locationName, vendorName } from '../parts/names.ts';
+import { locationName, NAMED, vendorName } from '../parts/names.ts';
 import { explainFailure, inPlainWords, saysOf } from '../../src/core/domain/explain-failure.ts';
 import { pathInWords } from '../../src/core/domain/path-in-words.ts';
 import { describeAction } from '../../src/core/domain/describe-action.ts';
@@ -143,7 +143,7 @@ function hasFinalStatus({ order }: ShownOrder): boolean {
 }
 
 function acted(action: Action): StoryLine {
-  const { isChange, details, ...line } = describeAction(action);
+  const { isChange, details, ...line } = describeAction(action, NAMED);
   return {
     ...line,
     ...(details !== null && { details }),

@@ -59,7 +59,7 @@ export function drawChart(canvas: HTMLCanvasElement, measure: Measure): Drawing 
       interaction: { mode: 'index', intersect: false },
       plugins: {
         tooltip: {
-          // Beside the line, so that it hides no value of its step.
+          // Next to the line, so that it hides no value of its step.
           yAlign: 'center',
           callbacks: {
             label: ({ dataset, datasetIndex, dataIndex }) =>

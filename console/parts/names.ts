@@ -51,6 +51,9 @@ export const locationName = (locationId: string): string => names.value.get(loca
 /** What people call a vendor, by the title of its settings. */
 export const vendorName = (integration: string): string => vendors.value.get(integration) ?? printable(integration);
 
+/** For sentences about changes. */
+export const NAMED = { vendor: vendorName, location: locationName };
+
 type Named = { serviceOrderId: string; callOutCode: string | null; locationId: string | null };
 
 /** What people call an order: its code, or its id until it has one, and its location. */

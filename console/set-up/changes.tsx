@@ -1,4 +1,5 @@
 import { Badge } from '../parts/badge.tsx';
+import { NAMED } from '../parts/names.ts';
 import { Said } from '../parts/said.tsx';
 import type { LocationChange } from '../wire.ts';
 import { fieldInWords, whatChanged } from '../../src/core/domain/describe-change.ts';
@@ -26,7 +27,7 @@ export function Changes({ changes, isNew = false }: { changes: readonly Location
         {changes.map((change) => (
           <tr key={change.field}>
             <th scope="row">{fieldInWords(change.field)}</th>
-            <td>{whatChanged(change)}</td>
+            <td>{whatChanged(change, NAMED)}</td>
           </tr>
         ))}
       </tbody>

@@ -312,6 +312,22 @@ describe('the roles that a form gives', () => {
     expect(rightOf({ ...draft, roles: ['integrator', 'admin'], locations: ['club-1'] })?.roles).toContain('viewer');
   });
 
+  it.each([
+    ['viewer at club-1,club-2', 'viewer at Harbour club-1, Harbour club-2'],
+    ['viewer,admin at club-1 and the groups nord', 'viewer, admin at Harbour club-1 and the groups nord'],
+    ['viewer at the groups nord,süd', 'viewer at the groups nord, süd'],
+    ['viewer at all locations', 'viewer at all locations'],
+  ])('are told in the audit with the names of locations: %s', (stored, told) => {
+    const names = { vendor: String, location: (id: string) => `Harbour ${id}` };
+    const act = {
+      ...action,
+      action: 'give roles',
+      before: null,
+      after: `0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11 a: ${stored}`,
+    };
+    expect(describeAction(act, names).more).toEqual([`a: ${told}`]);
+  });
+
   it('are shown with their locations and groups', () => {
     const right = { roles: ['viewer', 'integrator'] as const, locations: ['club-1'], locationGroups: ['brand'] };
     expect(rightInWords({ ...right, roles: [...right.roles] })).toBe('integrator at club-1, all of group brand');

@@ -111,7 +111,7 @@ it('the wizard refuses the id of an existing location', async () => {
 
 it('a field of an earlier step that is refused leads back to that step', async () => {
   const { page } = await pass.open('/console/locations/new');
-  await page.getByLabel(/^Our own API/).check();
+  await page.getByLabel(/^Standard API/).check();
   await page.getByLabel('Id', { exact: true }).fill('club-12');
   await press(page, /^Next/);
   await page.getByLabel('Orders URL').fill(pass.pos.ordersUrl);
@@ -127,7 +127,7 @@ it('a field of an earlier step that is refused leads back to that step', async (
 
 it('a secret that we choose ourselves is generated, shown and stored', async () => {
   const { page } = await pass.open('/console/locations/new');
-  await page.getByLabel(/^Our own API/).check();
+  await page.getByLabel(/^Standard API/).check();
   await page.getByLabel('Id', { exact: true }).fill('club-13');
   await press(page, /^Next/);
   await page.getByLabel('Orders URL').fill(pass.pos.ordersUrl);

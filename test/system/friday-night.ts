@@ -26,8 +26,8 @@ export const FRIDAY_PROVIDERS: Provider[] = [
 ];
 
 /** The platform's ids of the clubs. */
-const HARBOUR = '0b6c1a52-7d1f-4f0e-9a41-2f6d8c3e5b10';
-const LAKESIDE = '3e9f7c04-51ab-4c8d-8e27-91d0b6a4f732';
+export const HARBOUR = '0b6c1a52-7d1f-4f0e-9a41-2f6d8c3e5b10';
+export const LAKESIDE = '3e9f7c04-51ab-4c8d-8e27-91d0b6a4f732';
 const MILL = '7a20d5e8-c3b4-46f9-b1d6-04e8f7293c6a';
 const ROOFTOP = 'a41be8d3-9f60-4d25-83c7-5be1907f2d48';
 const GARDEN = 'f5d83a96-2e7c-4b01-a6f8-c09d4517e3b2';
@@ -332,7 +332,7 @@ async function writeTroubles(system: System, serviceOrderId: string, club: Club)
     [
       'give roles',
       null,
-      '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11 ada@example.com: viewer,operator at harbour-club,old-mill',
+      '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11 ada@example.com: viewer,operator at ' + [HARBOUR, MILL].join(),
     ],
     ['be refused', null, 'missing_role', 'PUT /locations/:locationId'],
     ['bake_order', 'in_doubt', '{"a":1}'],

@@ -1,5 +1,5 @@
 /** What the audit says of an action, in words. The console and the commands use it, so it loads nothing. */
-import { changesIn, describeChange } from './describe-change.ts';
+import { changesIn, describeChange, IDS, type Names } from './describe-change.ts';
 import { labelOf } from './label-of.ts';
 
 /** An action as the audit has it. */
@@ -13,7 +13,7 @@ type Recorded = {
   after: string | null;
 };
 /** Only what is stored about how it ended. */
-type Done = Recorded & { before: string; after: string };
+type Done = Recorded & { before: string; after: string; names: Names };
 
 type Row = {
   /** The sentence after the actor's name. */
@@ -29,9 +29,9 @@ const orderMoved = ({ before, after }: Done): string[] =>
   before === '' || before === after ? [] : [`${stateInWords(before)} → ${stateInWords(after)}`];
 const stateInWords = (state: string): string => words(state).replace('/', ', cancellation ');
 const words = (code: string): string => code.replaceAll('_', ' ');
-const settingsMoved = ({ before, after }: Done): string[] => {
+const settingsMoved = ({ before, after, names }: Done): string[] => {
   const changes = changesIn(before || null, after || null);
-  return changes?.length === 0 ? ['nothing changed'] : (changes?.map(describeChange) ?? []);
+  return changes?.length === 0 ? ['nothing changed'] : (changes?.map((change) => describeChange(change, names)) ?? []);
 };
 /** `changed clientId, clientSecret`. */
 const namesMoved = ({ after }: Done): string => {
@@ -39,7 +39,14 @@ const namesMoved = ({ after }: Done): string => {
   return names.length === 0 ? '' : `changed: ${names.map(labelOf).join(', ')}`;
 };
 /** `<id> nightly-report: viewer,operator at club-1,club-2`. */
-const right = ({ after }: Done): string => after.replace(/^[\da-f-]{36} /, '').replaceAll(/,(?=\S)/g, ', ');
+const right = ({ after, names }: Done): string =>
+  after
+    .replace(/^[\da-f-]{36} /, '')
+    .replace(
+      / at (?!all locations|the groups )(\S+)/,
+      (_, ids: string) => ` at ${ids.split(',').map(names.location).join(', ')}`,
+    )
+    .replaceAll(/,(?=\S)/g, ', ');
 const inWords = ({ after }: Done): string => words(after);
 /** A count after its name: `orders 3`, `found 3`. */
 const counted = ({ after }: Done): string => words(after).replace(/^orders (\d+)$/, '$1 of them here');
@@ -200,11 +207,11 @@ export type ActInWords = {
 };
 
 /** Turns an action into a sentence about what was before and what is after. Rows of earlier versions read the same. */
-export function describeAction(recorded: Recorded): ActInWords {
+export function describeAction(recorded: Recorded, names: Names = IDS): ActInWords {
   const { by, action, subject, before, outcome, after } = recorded;
   const isRefusal = outcome === 'refused' && action !== 'be refused';
   const row = ACTS.get(action);
-  const done = { ...recorded, before: before ?? '', after: after ?? '' };
+  const done = { ...recorded, before: before ?? '', after: after ?? '', names };
   const did = typeof row?.did === 'function' ? row.did(done) : row?.did;
   const changed = after === null || (isRefusal && action !== 'replay') ? [] : [row?.more?.(done) ?? []].flat();
   const sides = before === null || before === after ? after : [before, after ?? 'unknown'].join(' → ');

@@ -5,9 +5,14 @@ import { labelOf } from './label-of.ts';
 /** A changed field. The text `set` stands for a value that is not shown, and null for none. */
 export type Change = { field: string; before: string | null; after: string | null };
 
+/** What people call an integration and a location. */
+export type Names = { vendor: (integration: string) => string; location: (locationId: string) => string };
+/** Where names are not known. */
+export const IDS: Names = { vendor: String, location: String };
+
 /** Describes a change with its field: `Secret: changed`. */
-export function describeChange(change: Change): string {
-  return `${fieldInWords(change.field)}: ${whatChanged(change)}`;
+export function describeChange(change: Change, names = IDS): string {
+  return `${fieldInWords(change.field)}: ${whatChanged(change, names)}`;
 }
 
 /** The name of a field as the form labels it. The parts of a path below it are ids and stay. */
@@ -17,9 +22,11 @@ export function fieldInWords(field: string): string {
 }
 
 /** Describes a change without its field. A hidden or a long value is only `set` or `changed`. */
-export function whatChanged({ before, after }: Pick<Change, 'before' | 'after'>): string {
+export function whatChanged({ field, before, after }: Change, names = IDS): string {
   if (after === null) return 'removed';
-  const [was, is] = [valueInWords(before), valueInWords(after)];
+  const [was, is] = [before, after].map((text) =>
+    field === 'integration' && text !== null ? names.vendor(text) : valueInWords(text),
+  );
   if (before === null) return is ?? 'set';
   return was === undefined || is === undefined || was === is ? 'changed' : `${was} → ${is}`;
 }

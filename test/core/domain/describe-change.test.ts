@@ -22,6 +22,12 @@ describe('a change', () => {
     expect(describeChange(change)).toBe(sentence);
   });
 
+  it('of the integration names the vendors', () => {
+    const names = { vendor: (integration: string) => `the vendor ${integration}`, location: String };
+    const change = { field: 'integration', before: 'a', after: 'b' };
+    expect(describeChange(change, names)).toBe('Integration: the vendor a → the vendor b');
+  });
+
   it('of an action is read from its two sides', () => {
     expect(changesIn('{"a":"1","b":null}', '{"a":"2","b":"set"}')).toEqual([
       { field: 'a', before: '1', after: '2' },
