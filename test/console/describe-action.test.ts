@@ -317,7 +317,7 @@ describe('the roles that a form gives', () => {
     ['viewer,admin at club-1 and the groups nord', 'viewer, admin at Harbour club-1 and the groups nord'],
     ['viewer at the groups nord,süd', 'viewer at the groups nord, süd'],
     ['viewer at all locations', 'viewer at all locations'],
-  ])('are told in the audit with the names of locations: %s', (stored, told) => {
+  ])('are shown in the audit with the names of locations: %s', (stored, shown) => {
     const names = { vendor: String, location: (id: string) => `Harbour ${id}` };
     const act = {
       ...action,
@@ -325,7 +325,7 @@ describe('the roles that a form gives', () => {
       before: null,
       after: `0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11 a: ${stored}`,
     };
-    expect(describeAction(act, names).more).toEqual([`a: ${told}`]);
+    expect(describeAction(act, names).more).toEqual([`a: ${shown}`]);
   });
 
   it('are shown with their locations and groups', () => {
