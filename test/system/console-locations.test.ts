@@ -35,7 +35,7 @@ describe('a location', () => {
 
     const wrong = await pass.open('/console/locations/hub-2');
     await wrong.page.getByRole('button', { name: 'Test connection' }).click();
-    await wrong.page.getByText(/HubRise refuses accessToken/).waitFor();
+    await wrong.page.getByText(/HubRise refuses “Access token”/).waitFor();
     await wrong.page.getByText('What to do:').waitFor();
     expect(hubrise.requests).toBe(0);
   });
@@ -114,7 +114,6 @@ describe('a location that an operator changes', () => {
     await to.press('Tab');
     await page.getByText('Nobody called “Aann” may take cases here. Did you mean “Ann”?').waitFor();
     expect(await to.getAttribute('aria-invalid')).toBe('true');
-    expect(await page.getByRole('button', { name: 'Hand over', exact: true }).isDisabled()).toBe(true);
     expect(await askAxe(page)).toEqual([]);
     await to.fill('Ann');
     await confirm(page, 'Hand over this case', 'Hand over');

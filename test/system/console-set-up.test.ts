@@ -155,7 +155,7 @@ it('a change of settings does not overwrite a change that somebody else made mea
   expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Club Nord');
   await press(page, 'Preview and save …');
   const dialog = page.getByRole('dialog', { name: 'Save these changes?' });
-  await dialog.getByRole('row', { name: 'Name none Club Nord' }).waitFor();
+  await dialog.getByRole('row', { name: 'Name Club Nord' }).waitFor();
   expect(await askAxe(page)).toEqual([]);
   await press(dialog, 'Save');
   await page.getByRole('heading', { level: 1, name: 'Club Nord' }).waitFor();
@@ -174,7 +174,7 @@ it('a warning about changed settings is shown before and after they are saved', 
   await press(page, 'Edit …');
   await page.getByLabel('Location id').fill('L1');
   await press(page, 'Preview and save …');
-  const words = 'The location brand-1 has the same locationId.';
+  const words = 'The location brand-1 has the same “Location ID”.';
   await says(page.getByRole('dialog'), words);
   expect(await askAxe(page)).toEqual([]);
   await press(page.getByRole('dialog'), 'Save');
