@@ -352,6 +352,15 @@ it('pin-images.sh pins each third-party image by its digest, and names an image 
   expect(images()).toEqual(before.map((name) => `${name}@sha256:${'2'.repeat(64)}`));
 });
 
+it('each example of ALERT_RECEIVER is one receiver of Alertmanager', () => {
+  const values = [...example.matchAll(/^# ALERT_RECEIVER='(.*)'$/gm)].map(([, value = '']) => value);
+  expect(values).toHaveLength(2);
+  for (const value of ['', ...values]) {
+    const receiver = parse(`{name: on-call, ${value}}`) as Record<string, unknown>;
+    expect(Object.keys(receiver).join(' ')).toMatch(value === '' ? /^name$/ : /^name [a-z]+_configs$/);
+  }
+});
+
 it("every tmpfs except /tmp belongs to the image's user, because a restart forgets its mode", () => {
   for (const [name, { tmpfs = [] }] of services) {
     for (const each of tmpfs.filter((path) => path !== '/tmp')) expect(each, name).toMatch(/:uid=\d+,gid=\d+$/);
