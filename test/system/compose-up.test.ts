@@ -478,7 +478,7 @@ describe('the upgrade of the page', () => {
     expect(await caddysConfig()).toContain('"11"');
     const rules = await fetch('http://127.0.0.1:9090/api/v1/rules');
     expect(await rules.text()).toContain('ExpediterAway');
-    const routes = await succeed('docker compose exec -T alertmanager cat /tmp/alertmanager.yaml');
+    const routes = await succeed('docker compose exec -T alertmanager cat /run/alertmanager/config.yaml');
     expect(routes).toContain('Away');
   });
 
