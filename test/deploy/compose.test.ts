@@ -248,6 +248,10 @@ describe('the service', () => {
   it('drains until Caddy has noticed, and then has time to finish a call to a POS', () => {
     const [, interval] = /health_interval (\d+)s/.exec(caddyfile) ?? [];
     expect(config.DRAIN_DELAY_MS).toBeGreaterThanOrEqual(3 * Number(interval) * 1_000);
+    const [failing, trying] = ['fail_duration', 'lb_try_duration'].map((name) =>
+      Number(new RegExp(`^\\t${name} (\\d+)s$`, 'm').exec(caddyfile)?.[1]),
+    );
+    expect(trying).toBeGreaterThan(2 * (failing ?? Infinity));
     expect(seconds(grace) * 1_000).toBeGreaterThan(config.DRAIN_DELAY_MS + config.DRAIN_FINISH_MS + 1_000);
     // A call to a POS that had begun.
     expect(config.DRAIN_FINISH_MS).toBeGreaterThan(15_000);
