@@ -16,7 +16,7 @@ type Job = {
 };
 type Workflow<Jobs extends string> = { on: object; permissions: object; jobs: Record<Jobs, Job> };
 const workflow = parse(read('.github/workflows/ci.yml')) as Workflow<
-  'test' | 'process' | 'packages' | 'image' | 'system'
+  'test' | 'process' | 'packages' | 'image' | 'system' | 'compose'
 >;
 const nightly = parse(read('.github/workflows/nightly.yml')) as Workflow<'harness' | 'properties' | 'chaos'>;
 const release = parse(read('.github/workflows/release.yml')) as Workflow<'ci' | 'image' | 'publish'>;
@@ -29,11 +29,12 @@ describe('the workflow', () => {
   it('has a job for each tier of tests, and the first job runs the command of the README', () => {
     const [, command = ''] = /^```sh\n(.* npm test)\n```$/m.exec(read('README.md')) ?? [];
     expect(command).not.toBe('');
-    const { test, process, system } = workflow.jobs;
+    const { test, process, system, compose } = workflow.jobs;
     const runs = ({ steps: all = [] }: Job) => all.map(({ run }) => run).filter((run) => run !== undefined);
     expect(runs(test)[0]).toBe(command);
     expect(runs(process)[0]).toBe('npm ci && npm run test:process');
-    expect(system.steps?.at(-1)?.run).toMatch(/&& npm run test:system$/);
+    expect(system.steps?.at(-1)?.run).toMatch(/&& npm run test:system -- --exclude '\*\*\/compose-up\.test\.ts'$/);
+    expect(compose.steps?.at(-1)?.run).toMatch(/ npm run test:system -- test\/system\/compose-up\.test\.ts$/);
     const script = read('.ci/run');
     expect(script.indexOf(command)).toBeGreaterThan(0);
     expect(script.indexOf('npm run test:process')).toBeGreaterThan(script.indexOf(command));

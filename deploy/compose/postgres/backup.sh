@@ -38,9 +38,14 @@ now) dump ;;
 check) is_younger $((every_min + 60)) ;;
 restore) restore "${2:?the name of a dump}" ;;
 '')
+  # As process 1, a shell ignores SIGTERM unless it has a trap, and only `wait` ends at once.
+  trap exit TERM
   while :; do
-    is_younger "$every_min" || dump || echo 'The backup failed. Next attempt in five minutes.' >&2
-    sleep 300
+    {
+      is_younger "$every_min" || dump || echo 'The backup failed. Next attempt in five minutes.' >&2
+      sleep 300
+    } &
+    wait
   done
   ;;
 *)
