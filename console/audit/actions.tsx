@@ -31,14 +31,16 @@ function Group({ group, at }: { group: ActionGroup<Shown>; at: string | undefine
   const { sentence } = describeAction(newest, NAMED);
   const worst =
     ['bad', 'warn'].find((tone) => group.some((each) => describeAction(each, NAMED).tone === tone)) ?? 'plain';
+  // An action at several locations is recorded at each, at one time.
+  const times = new Set(group.filter(({ action }) => action !== 'replay many').map((each) => each.at)).size;
   return (
     <li class={`audit-group audit-${worst}`}>
       <details>
         <summary>
           <Time at={newest.at} />
           <span>
-            <span class="audit-said">{sentence}</span>, {group.filter(({ action }) => action !== 'replay many').length}{' '}
-            times
+            <span class="audit-said">{sentence}</span>
+            {times > 1 && `, ${times} times`}
           </span>
         </summary>
         <ul class="audit-actions">

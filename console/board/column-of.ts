@@ -1,6 +1,6 @@
 import type { BoardOrder } from '../wire.ts';
 
-/** Columns from left to right. The board does not show orders that ended before today. */
+/** Columns from left to right. The board shows orders that ended today, and those that failed in the last day. */
 export const COLUMNS = ['placed', 'sent', 'confirmed', 'preparing', 'ready', 'out', 'done', 'failed'] as const;
 
 export type ColumnName = (typeof COLUMNS)[number];

@@ -31,7 +31,7 @@ export type Board = {
   /** Adds or replaces orders by their ids. */
   take(orders: readonly BoardOrder[], now: number): void;
   complete(now: number): void;
-  /** Applies the passage of time: marks late tickets, and removes tickets that ended before today. */
+  /** Applies the passage of time: marks late tickets, and removes tickets that are over. */
   pass(now: number): void;
   narrow(filter: Filter): void;
   clear(): void;
@@ -128,7 +128,7 @@ export function createBoard(): Board {
         const before = tickets.get(order.serviceOrderId);
         const ticket = ticketOf(order, now, now);
         if (before !== undefined) remove(before);
-        if (isOver(ticket, now)) continue;
+        if (isOver(ticket, midnight(now), now)) continue;
         insert(before?.column === ticket.column ? { ...ticket, movedAt: before.movedAt } : ticket);
       }
     },
@@ -141,7 +141,7 @@ export function createBoard(): Board {
     pass(now) {
       const today = midnight(now);
       for (const ticket of tickets.values()) {
-        if (ticket.endedAt !== null && ticket.endedAt < today) remove(ticket);
+        if (isOver(ticket, today, now)) remove(ticket);
         else if (ticket.lateFrom !== null && !ticket.isLate && ticket.lateFrom <= now) {
           remove(ticket);
           insert(ticketOf(ticket.order, now, ticket.movedAt));
@@ -164,19 +164,22 @@ export function createBoard(): Board {
   };
 }
 
+const DAY_MS = 24 * 60 * 60_000;
+
 /** The tickets of a new board, by id. */
 function ticketsOf(orders: ReadonlyMap<string, BoardOrder>, now: number): Map<string, Ticket> {
   const tickets = new Map<string, Ticket>();
+  const today = midnight(now);
   for (const [id, order] of orders) {
     const ticket = ticketOf(order, now, 0);
-    if (!isOver(ticket, now)) tickets.set(id, ticket);
+    if (!isOver(ticket, today, now)) tickets.set(id, ticket);
   }
   return tickets;
 }
 
-/** True if the order ended before today in the reader's time zone. */
-function isOver({ endedAt }: Ticket, now: number): boolean {
-  return endedAt !== null && endedAt < midnight(now);
+/** Nobody's midnight hides a failed order: it stays for a day. @param today midnight in the reader's time zone */
+function isOver({ column, endedAt }: Ticket, today: number, now: number): boolean {
+  return endedAt !== null && endedAt < (column === 'failed' ? now - DAY_MS : today);
 }
 
 function midnight(now: number): number {

@@ -121,10 +121,10 @@ export function needsOf(
     },
     {
       kind: 'failed',
-      title: 'Failed today',
+      title: 'Failed',
       isCall: true,
       tone: 'bad',
-      hint: 'You may have to call the member.',
+      hint: 'In the last 24 hours. You may have to call the member.',
       needs: lists.failed.map(ofOrder),
     },
     {

@@ -76,7 +76,7 @@ function BusyDialog({
 }) {
   const { locationId } = location;
   const [extra, setExtra] = useState('20');
-  const [length, setLength] = useState(() => firstLength([location], now.peek()));
+  const [length, setLength] = useState(() => firstLength([{ timeZone: location.timeZone }], now.peek()));
   const path = `/locations/${encodeURIComponent(locationId)}/busy`;
   const change = async (): Promise<void> => {
     if (isBusy) await ask<Kitchen>('DELETE', path);

@@ -10,7 +10,7 @@ import { HowLong } from './how-long.tsx';
 import './locations.css';
 import { firstLength, pauseOf } from './pause.ts';
 
-type Place = Pick<ListedLocation, 'locationId' | 'timeZone' | 'pausedAt' | 'pausedReason'>;
+type Place = Pick<ListedLocation, 'locationId' | 'timeZone' | 'pausedAt' | 'pausedUntil' | 'pausedReason'>;
 type About = { locations: readonly Place[]; onDone: () => void; onClose: () => void };
 
 const REASONS = ['The kitchen is full', 'The restaurant is closed', 'The POS does not work'];

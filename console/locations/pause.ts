@@ -1,7 +1,7 @@
 import { fromLocalTime, toLocalTime } from '../parts/local-time.ts';
 import type { ListedLocation } from '../wire.ts';
 
-type Place = Pick<ListedLocation, 'timeZone'>;
+type Place = Pick<ListedLocation, 'timeZone'> & Partial<Pick<ListedLocation, 'pausedAt' | 'pausedUntil'>>;
 
 /** How long something lasts: `for` is minutes, `morning`, `own`, or empty until somebody ends it. */
 export type Length = { for: string; until: string };
@@ -10,9 +10,11 @@ const MORNING = '08:00';
 const HOUR_MS = 60 * 60_000;
 const zoneOf = ({ timeZone }: Place): string => timeZone ?? new Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-/** The next half hour. An own time begins with the next full hour but one. @param now in milliseconds */
+/** As a pause is, else the next half hour. An own time begins with the next full hour but one. @param now in milliseconds */
 export function firstLength([place = { timeZone: null }]: readonly Place[], now: number): Length {
-  return { for: '30', until: toLocalTime(Math.ceil(now / HOUR_MS + 1) * HOUR_MS, zoneOf(place)) };
+  const own = { for: '30', until: toLocalTime(Math.ceil(now / HOUR_MS + 1) * HOUR_MS, zoneOf(place)) };
+  if (!place.pausedAt) return own;
+  return place.pausedUntil ? { for: 'own', until: toLocalTime(place.pausedUntil, zoneOf(place)) } : { ...own, for: '' };
 }
 
 /** Whose clock is meant, in words. */

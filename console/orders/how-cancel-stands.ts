@@ -1,5 +1,6 @@
 import { printable } from '../../src/observe/terminal-text.ts';
 import type { ShownOrder } from '../wire.ts';
+import { locationName } from '../parts/names.ts';
 import { words } from '../parts/tones.ts';
 import { helpWith } from '../../src/core/domain/explain-cause.ts';
 import type { Standing } from './what-to-do.ts';
@@ -39,7 +40,7 @@ export function howCancelStands({ cancellation, order, posIds }: ShownOrder): Ca
     },
     by_phone: {
       tone: 'bad',
-      sentence: `Cancel ${order?.callOutCode ?? 'the order'} by phone: ${order?.locationId ?? 'its location'}`,
+      sentence: `Cancel ${order?.callOutCode ?? 'the order'} by phone: ${order?.locationId ? locationName(order.locationId) : 'its location'}`,
       advice: `Nothing more happens automatically. At the POS: ${ticket}.`,
     },
     refused: isOver

@@ -22,6 +22,17 @@ export function fromLocalTime(local: string, timeZone?: string): string {
   return new Date(shown - offsetAt(shown - offsetAt(shown))).toISOString().replace(/\.000Z$/, 'Z');
 }
 
+const LETTERS = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];
+
+/** All countries by their two letters, and their names. */
+export function offeredCountries(): (readonly [code: string, name: string])[] {
+  const names = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' });
+  return LETTERS.flatMap((one) => LETTERS.map((other) => one + other)).flatMap((code) => {
+    const name = names.of(code);
+    return name === undefined ? [] : [[code, name] as const];
+  });
+}
+
 /** All time zones, and what is said of each, such as `Berlin, UTC+1`. */
 export function offeredZones(): (readonly [zone: string, about: string])[] {
   return Intl.supportedValuesOf('timeZone').map((zone) => {

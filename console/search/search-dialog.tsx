@@ -79,7 +79,7 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
       >
         {problem !== undefined && <p class="problem">{problem}</p>}
         {member !== undefined && <p>Orders of a member: {member}. This search is logged.</p>}
-        {found !== undefined && <Results found={found} />}
+        {found !== undefined && !(isOffered && !hasSome(found)) && <Results found={found} />}
         {isOffered && (
           <p>
             <button type="button" onClick={() => setMember(typed)}>

@@ -1,7 +1,7 @@
 import { useMemo } from 'preact/hooks';
 import { scopeOf } from '../may.ts';
 import { Choice, FieldGroup, Text, Tick } from '../parts/form.tsx';
-import { offeredZones } from '../parts/local-time.ts';
+import { offeredCountries, offeredZones } from '../parts/local-time.ts';
 import { linesOf } from '../people/right-of.ts';
 import { isFilled, NO_CONTACT, REASONS, type AboutDraft, type ContactDraft } from './about-draft.ts';
 import type { FieldProblems } from './field-problems.ts';
@@ -19,6 +19,7 @@ export function AboutFields({
   onChange: (draft: AboutDraft) => void;
 }) {
   const zones = useMemo(offeredZones, []);
+  const countries = useMemo(offeredCountries, []);
   const chosen = linesOf(draft.groups);
   const offered = (scopeOf('integrator')?.groups ?? groups).filter((group) => !chosen.includes(group));
   const shared = (name: Exclude<keyof AboutDraft, 'contacts'>) => ({
@@ -33,11 +34,14 @@ export function AboutFields({
         <Text
           id="about-country"
           label="Country"
-          hint="Two letters, for telephone numbers."
-          maxLength={2}
-          size={4}
+          hint="Type its name, then choose. For telephone numbers."
           placeholder="DE"
+          offers={countries}
           {...shared('country')}
+          onDone={(text) => {
+            const [code] = countries.find(([, name]) => name.toLowerCase() === text.trim().toLowerCase()) ?? [];
+            if (code !== undefined) shared('country').onWrite(code);
+          }}
         />
         <Text
           id="about-zone"

@@ -159,6 +159,15 @@ describe('the sequence within a column', () => {
     expect(ids(board, 'done')).toEqual([]);
     expect(board.counts).toEqual({ open: 0, done: 0, failed: 0, troubled: 0 });
   });
+
+  it('a failed order stays for a day, also after midnight', () => {
+    const failed = order('failed', { memberState: 'failed', endedAt: at(-5) });
+    const board = boardOf([failed]);
+    board.pass(NOW + 23 * 60 * MINUTE_MS);
+    expect(ids(board, 'failed')).toEqual(['failed']);
+    board.pass(NOW + 24 * 60 * MINUTE_MS);
+    expect(ids(board, 'failed')).toEqual([]);
+  });
 });
 
 describe('a live update', () => {

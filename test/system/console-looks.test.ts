@@ -72,7 +72,7 @@ describe('the board', () => {
     for (const [group, link, leadsTo] of [
       [/^In doubt 1/, ids.doubtful, `/console/orders/${ids.doubtful}`],
       [/^Conflicts 1/, ids.conflicting, `/console/orders/${ids.conflicting}`],
-      [/^Failed today 1/, ids.refused, `/console/orders/${ids.refused}`],
+      [/^Failed 1/, ids.refused, `/console/orders/${ids.refused}`],
       [/^On hold 1/, ids.held, `/console/orders/${ids.held}`],
       [/^Silent locations 1/, clubName(friday.silent), `/console/locations/${friday.silent}`],
       [
@@ -158,7 +158,7 @@ describe('the board', () => {
 
   it('hides a failed order whose case is closed, until somebody shows it', async () => {
     const { page } = await pass.open();
-    const failed = page.getByRole('region', { name: /^Failed today/ });
+    const failed = page.getByRole('region', { name: /^Failed \d.*Show/ });
     const order = failed.getByRole('link', { name: new RegExp(friday.ids.refused) });
     await order.waitFor();
     await failed.getByRole('button', { name: /^Case of/ }).click();
