@@ -163,7 +163,9 @@ describe('a case is handed over', () => {
     for (const to of ['Aann', 'of club-2', 'a viewer', 'revoked', 'Left', 'Other', 'Moved']) {
       expect(await give(to)).toMatchObject({ status: 400, body: { issues: [{ path: 'to' }] } });
     }
-    expect((await give('Aann')).text).toContain('Nobody called “Aann” may take cases here. Did you mean “Ann”?');
+    expect((await give('Aann')).text).toContain(
+      'Nobody called \\"Aann\\" may take cases here. Did you mean \\"Ann\\"?',
+    );
     expect((await grace.get(path)).body).toMatchObject({ case: { holder: 'Ann', givenBy: 'Grace' } });
     expect(await grace.send('PUT', `${path}/case`, {})).toMatchObject({
       body: { case: { holder: 'Grace', givenBy: null } },
