@@ -107,6 +107,11 @@ describe('an action', () => {
       'Grace snoozed the alarm for 30 minutes',
     ],
     [
+      'an alarm snoozed for a moment',
+      { action: 'snooze', before: 'held', after: '2027-01-31T18:01:01+00:00' },
+      'Grace snoozed the alarm for 1 minute',
+    ],
+    [
       'an alarm that is shown again',
       { action: 'snooze', before: 'held', after: 'shown' },
       'Grace showed the alarm again',

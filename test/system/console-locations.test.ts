@@ -112,7 +112,7 @@ describe('a location that an operator changes', () => {
     const to = page.getByLabel('To whom');
     await to.fill('Aann');
     await to.press('Tab');
-    await page.getByText('Nobody called “Aann” may take cases here. Did you mean “Ann”?').waitFor();
+    await page.getByText('Nobody called "Aann" may take cases here. Did you mean "Ann"?').waitFor();
     expect(await to.getAttribute('aria-invalid')).toBe('true');
     expect(await askAxe(page)).toEqual([]);
     await to.fill('Ann');

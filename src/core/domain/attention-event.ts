@@ -41,7 +41,9 @@ export const AttentionEvent = z
       .nullable()
       .meta({ description: 'Who handed it over to the holder. Null if the holder took it.' }),
     given: z
-      .array(z.object({ callOutCode: z.string().nullable(), holder: z.string(), givenBy: z.string() }))
+      .array(
+        z.object({ callOutCode: z.string().nullable(), holder: z.string(), givenBy: z.string(), takenAt: Instant }),
+      )
       .meta({ description: 'The orders of a location that were handed over one by one.' }),
     openedAt: Instant,
     closedAt: Instant.nullable().meta({ description: 'When it needed nobody any more.' }),

@@ -61,7 +61,7 @@ function tookCase({ by, before, after }: Done): string {
 function snoozed({ at, after }: Done): string {
   if (after === 'shown') return 'showed the alarm again';
   const minutes = Math.round((Date.parse(after) - Date.parse(at)) / 60_000);
-  return minutes > 0 ? `snoozed the alarm for ${minutes} minutes` : 'snoozed the alarm';
+  return minutes > 0 ? `snoozed the alarm for ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}` : 'snoozed the alarm';
 }
 
 function answered({ after }: Done): string {
@@ -196,7 +196,7 @@ export const ACT_CODES: readonly string[] = [...ACTS.keys()];
 /** The action in words, for a choice and for a refusal. */
 export const actionName = (code: string): string => ACTS.get(code)?.name ?? code;
 
-export type ActInWords = {
+type ActInWords = {
   sentence: string;
   tone: 'plain' | 'warn' | 'bad';
   more: string[];

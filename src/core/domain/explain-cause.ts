@@ -186,7 +186,7 @@ const CAUSES: Table = {
     says: 'the settings of the location cannot be decrypted',
     inShort: 'settings cannot be decrypted',
     toDo: ({ keyId }, about) => [
-      `Add the key “${keyId}” that encrypted the settings to SETTINGS_KEY: it is missing, or has another value. Or store the settings again.`,
+      `Add the key "${keyId}" that encrypted the settings to SETTINGS_KEY: it is missing, or has another value. Or store the settings again.`,
       ...putSettings(about),
     ],
   },

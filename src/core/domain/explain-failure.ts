@@ -78,7 +78,7 @@ const IN_BRACKETS = new RegExp(
 
 /** Variables of the service's environment that sentences tell people to set. All other codes in a sentence are foreign. */
 const VARIABLE =
-  /^(ORDER_(API_URL|API_TOKEN|MODULE)|SETTINGS_KEY|PROVIDER_MODULES|PUBLIC_URL|ALLOW_PRIVATE_HOSTS|WEBHOOK_BODY_LIMIT)$/;
+  /^(ORDER_(API_URL|API_TOKEN|MODULE)|SETTINGS_KEY|PROVIDER_MODULES|(PUBLIC|CONSOLE|SMTP)_URL|ALLOW_PRIVATE_HOSTS|WEBHOOK_BODY_LIMIT|(STATUS|NOTIFY)_WEBHOOK_URL|MAIL_FROM|OPERATOR_TOKEN|OIDC_ISSUER|HISTORY_DAYS)$/;
 
 /** @param text a stored `problem` or `error` */
 export function explainFailure(text: string): Failure {
@@ -105,7 +105,7 @@ function clauseOf(text: string): string {
   const [bracketed, code] = IN_BRACKETS.exec(said) ?? [];
   if (bracketed !== undefined) return networkSays(code, sideIn(bracketed), 'no connection').replace(/\.$/, '');
   if (/^unexpected \w+$/.test(said)) return 'an unexpected error occurred. Report it: the log has more';
-  return inPlainWords(said).replaceAll(FOREIGN, (code) => code.replaceAll('_', ' '));
+  return outsideQuotes(said, (part) => plainWordsOf(part).replaceAll(FOREIGN, (code) => code.replaceAll('_', ' ')));
 }
 
 function sideIn(text: string): string {
@@ -121,10 +121,24 @@ const FOREIGN = /(?<![\w./:@"[-])[a-z\d]+(?:_[a-z\d]+)+(?![\w/"-]|[.@]\w|:\/)/g;
 const TIME = /\b\d{4}-\d\d-\d\dT[\d:.]+(?:Z|\+00(?::00)?)/g;
 const LOCAL = { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' } as const;
 
-/** Writes settings as the form labels them, and paths of fields, codes of other systems and times as words. */
+/**
+ * Writes settings as the form labels them, and paths of fields, codes of other systems and times as words. A text in
+ * straight quotes stays: ids and names are written so.
+ */
 export function inPlainWords(text: string): string {
+  return outsideQuotes(text, plainWordsOf);
+}
+
+function outsideQuotes(text: string, change: (part: string) => string): string {
   return text
-    .replaceAll(TIME, (time) => new Date(time).toLocaleString('en-GB', LOCAL))
+    .split(/("[^"]*")/)
+    .map((part, nth) => (nth % 2 === 1 ? part : change(part)))
+    .join('');
+}
+
+function plainWordsOf(text: string): string {
+  return text
+    .replaceAll(TIME, (time) => (Number.isNaN(Date.parse(time)) ? time : new Date(time).toLocaleString('en-GB', LOCAL)))
     .replaceAll(PATH, (path) => (/[a-z][A-Z]|\.\d/.test(path) ? pathInWords(path.replace('settings.', '')) : path))
     .replaceAll(NAME, (name) => `“${labelOf(name.replaceAll(/[“”]/g, ''))}”`)
     .replaceAll(CODES, (code) => (VARIABLE.test(code) ? code : code.replaceAll('_', ' ').toLowerCase()));

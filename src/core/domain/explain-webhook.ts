@@ -326,7 +326,7 @@ const REFUSALS: Table<ReplayCause> = {
   }),
   credentials_sealed: ({ keyId }) => ({
     what: 'Its encrypted headers cannot be decrypted',
-    details: `The key “${keyId}” is not in SETTINGS_KEY, or has another value there.`,
+    details: `The key "${keyId}" is not in SETTINGS_KEY, or has another value there.`,
     toDo: 'Add the key that was used when it arrived to SETTINGS_KEY.',
   }),
   sealed_for_another: () => ({

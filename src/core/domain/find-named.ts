@@ -10,14 +10,16 @@ export function findNamed(text: string, names: readonly string[]): string | unde
   return names.find((name) => name === text.trim()) ?? names.find((name) => folded(name) === folded(text));
 }
 
+const quoted = (name: string): string => `"${name}"`;
+
 /** Says that nobody has the name, and what to do. */
 export function nobodyNamed(text: string, names: readonly string[]): string {
-  const nobody = `Nobody called “${text.trim()}” may take cases here.`;
+  const nobody = `Nobody called ${quoted(text.trim())} may take cases here.`;
   if (names.length === 0) return `${nobody} First make a named token with the role operator for each person.`;
-  const near = alike(text, names).map((name) => `“${name}”`);
+  const near = alike(text, names).map(quoted);
   if (near.length > 0) return `${nobody} Did you mean ${near.join(' or ')}?`;
   const more = names.length > LISTED ? ', and others' : '';
-  return `${nobody} Choose one of: ${names.slice(0, LISTED).join(', ')}${more}.`;
+  return `${nobody} Choose one of: ${names.slice(0, LISTED).map(quoted).join(', ')}${more}.`;
 }
 
 /** The three names that are most like a text: a part of it or a few letters off, also in the part before an @. */

@@ -442,14 +442,15 @@ async function openSettings(
   return isRecord(settings) ? settings : {};
 }
 
+type ShownField = { value: unknown; text: string; isMap?: boolean };
+
 /** Lists the changed fields. Only values that the provider's schema allows to show are in the list. */
 function changesBetween(
   { registry }: SettingsRules,
   before: Configured | undefined,
   after: Configured,
 ): LocationChange[] {
-  const isNone = (value: unknown): boolean => value === undefined || value === null || isDeepStrictEqual(value, []);
-  const shownOf = (of: Configured | undefined): Record<string, { value: unknown; text: string }> => {
+  const shownOf = (of: Configured | undefined): Record<string, ShownField> => {
     if (of === undefined) return {};
     const { integration, settings, contacts, ...details } = of;
     const provider = registry.get(integration);
@@ -462,34 +463,42 @@ function changesBetween(
       ['contacts', { value: contacts, text: 'set' }],
       ...Object.entries(settings)
         .filter(([, value]) => value !== undefined)
-        .flatMap(([name, value]) => {
+        .map(([name, value]) => {
           const isSeen = maySee(provider, name, value);
-          // Each key of a map is a field, so that a change names its key.
-          const parts = isSeen && isRecord(value) ? Object.entries(value) : [];
-          // A key without a value could disappear unnoticed.
-          if (parts.length > 0 && !parts.some(([, each]) => isNone(each)))
-            return parts.map(([key, each]) => [`settings.${name}.${key}`, shown(each)] as const);
           const text = isSeen ? textOf(value) : (shownOrigin(value) ?? 'set');
-          return [[`settings.${name}`, { value, text }] as const];
+          return [`settings.${name}`, { value, text, isMap: isSeen && isRecord(value) }];
         }),
-    ]) as Record<string, { value: unknown; text: string }>;
+    ]) as Record<string, ShownField>;
   };
   const [was, is] = [shownOf(before), shownOf(after)];
-  return [...new Set([...Object.keys(is), ...Object.keys(was)])].flatMap((field) => {
-    const [old, now] = [was[field], is[field]];
-    if (isDeepStrictEqual(old?.value, now?.value) || (isNone(old?.value) && isNone(now?.value))) return [];
-    const words = (each: typeof old): string | null => (each === undefined || isNone(each.value) ? null : each.text);
-    return [{ field, before: words(old), after: words(now) }];
+  return [...new Set([...Object.keys(is), ...Object.keys(was)])].flatMap((field) =>
+    changesOf(field, was[field], is[field]),
+  );
+}
+
+/** Most keys of a map that are listed one by one. */
+const KEYS_MAX = 20;
+
+function changesOf(field: string, old: ShownField | undefined, now: ShownField | undefined): LocationChange[] {
+  const isNone = (value: unknown): boolean => value === undefined || value === null || isDeepStrictEqual(value, []);
+  const words = (each: ShownField | undefined): string | null =>
+    each === undefined || isNone(each.value) ? null : each.text;
+  if (isDeepStrictEqual(old?.value, now?.value) || (isNone(old?.value) && isNone(now?.value))) return [];
+  // Of a map, the keys that changed are listed.
+  const maps = [old, now].map((each) => new Map(each?.isMap === true ? Object.entries(each.value as object) : []));
+  const keys = new Set(maps.flatMap((map) => [...map.keys()]));
+  const changes = [...keys].flatMap((key) => {
+    const [one, other] = maps.map((map) => map.get(key) as unknown);
+    return changesOf(`${field}.${key}`, { value: one, text: textOf(one) }, { value: other, text: textOf(other) });
   });
+  const areMaps = [old, now].every((each) => each === undefined || each.isMap === true);
+  if (areMaps && changes.length > 0 && changes.length <= KEYS_MAX) return changes;
+  return [{ field, before: words(old), after: words(now) }];
 }
 
 const TEXT_MAX = 200;
 
-function shown(value: unknown): { value: unknown; text: string } {
-  return { value, text: textOf(value) };
-}
-
 function textOf(value: unknown): string {
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
   return text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)}…` : text;
 }

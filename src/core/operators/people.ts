@@ -31,12 +31,15 @@ export async function peopleWith(
        UNION
        SELECT g.email FROM operator_grants g WHERE g.email IS NOT NULL AND ${GIVES('g')}
        UNION
-       SELECT s.name COLLATE "C" FROM operator_sessions s
-       WHERE s.kind = 'operator_token' AND ${IS_ACTIVE}
-          OR s.kind = 'person' AND s.created_at > now() - ${SEEN_WITHIN} AND EXISTS (
-               SELECT FROM operator_grants g WHERE (g.email = s.email OR g.group_name = ANY (s.groups)) AND ${GIVES('g')})
+       SELECT s.name COLLATE "C" FROM operator_sessions s WHERE s.kind = 'operator_token' AND ${IS_ACTIVE}
+       UNION
+       SELECT s.name FROM (
+         SELECT DISTINCT ON (actor_id) name COLLATE "C" AS name, email, groups FROM operator_sessions
+         WHERE kind = 'person' AND created_at > now() - ${SEEN_WITHIN} ORDER BY actor_id, created_at DESC) AS s
+       WHERE EXISTS (
+         SELECT FROM operator_grants g WHERE (g.email = s.email OR g.group_name = ANY (s.groups)) AND ${GIVES('g')})
        ORDER BY 1) AS names
-     FROM (SELECT l.location_id, coalesce(l.groups, '{}') AS groups FROM ${from}) AS here`,
+     FROM (SELECT location_id, coalesce(l.groups, '{}') AS groups FROM ${from}) AS here`,
     ['serviceOrderId' in subject ? subject.serviceOrderId : subject.locationId, role],
   );
   return rows[0]?.names;

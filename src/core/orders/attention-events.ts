@@ -155,9 +155,9 @@ export function itemsOf(all: readonly Need[], { cases, outages, now }: About): I
     const key = `${kind} ${(isOne ? serviceOrderId : locationId) ?? ''}`.trim();
     const known = items.get(key);
     const given =
-      isOne || !ofOrder?.holder || !ofOrder.givenBy
+      isOne || !ofOrder?.holder || !ofOrder.givenBy || ofOrder.takenAt === null
         ? []
-        : [{ callOutCode, holder: ofOrder.holder, givenBy: ofOrder.givenBy }];
+        : [{ callOutCode, holder: ofOrder.holder, givenBy: ofOrder.givenBy, takenAt: ofOrder.takenAt }];
     const taken = its.find((each) => each?.holder);
     const holder = taken?.holder ?? null;
     if (known === undefined) {
@@ -187,7 +187,7 @@ export function itemsOf(all: readonly Need[], { cases, outages, now }: About): I
 }
 
 const CHANGED = `a.about ->> 'holder' IS DISTINCT FROM i.about ->> 'holder'
-  OR i.about ? 'given' AND a.about -> 'given' IS DISTINCT FROM i.about -> 'given'
+  OR (coalesce(a.about -> 'given', '[]') @> (i.about -> 'given')) IS FALSE
   OR a.about <> i.about AND a.told_at < now() - interval '${UPDATE_MIN} min'`;
 const REMINDED = `a.about ->> 'holder' IS NULL AND a.reminders < ${REMINDERS}
   AND coalesce(a.reminded_at, a.opened_at) < now() - make_interval(mins => $3)`;

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { OpenAtLocation } from '../locations/show-location.ts';
 import { NEEDS, SILENT_MIN } from './needs-person.ts';
-import { DROPPED_LATELY, silentAmong } from './sample-attention.ts';
+import { droppedLately, silentAmong } from './sample-attention.ts';
 
 const NOTHING: OpenAtLocation = { dropped: 0, replayedAt: null, unreported: 0 };
 
@@ -29,12 +29,11 @@ const OPEN_THERE = `
     ORDER BY created_at DESC LIMIT ${OPEN_OF_ONE}) AS o`;
 
 const OPEN = `
-  WITH RECURSIVE ${DROPPED_LATELY}, dropped AS (
+  WITH RECURSIVE ${droppedLately('location_id = ANY ($1)')}, dropped AS (
     SELECT d.location_id, count(*) FILTER (WHERE ${NEEDS.dropped})::int AS dropped, max(r.at) AS replayed_at
     FROM webhook d
     CROSS JOIN LATERAL (SELECT max(received_at) AS at FROM webhooks r
                         WHERE r.replay_of = d.id AND r.day >= d.day AND r.outcome <> 'dropped') AS r
-    WHERE d.location_id = ANY ($1)
     GROUP BY 1
   ), silent AS (${silentAmong(OPEN_THERE)})
   SELECT location_id AS "locationId", coalesce(dropped, 0) AS dropped, replayed_at AS "replayedAt",

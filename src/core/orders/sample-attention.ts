@@ -255,11 +255,14 @@ const FIND_CHANGES = `
                       WHERE service_order_id = found.service_order_id OFFSET 0) AS o
   ORDER BY c.seen_at DESC, c.service_order_id LIMIT ${CHANGES}`;
 
-/** SQL of `webhook`, the dropped webhooks of the last 24 hours. A dropped replay counts as its original webhook. */
-export const DROPPED_LATELY = `days AS (
+/**
+ * SQL of `webhook`, the dropped webhooks of the last 24 hours. A dropped replay counts as its original webhook.
+ * @param where SQL for which locations. The fewer they are, the more webhooks of each are read
+ */
+export const droppedLately = (where = 'true'): string => `days AS (
     SELECT (now() AT TIME ZONE 'UTC')::date - ago AS day FROM generate_series(0, 1) AS ago
   ), ${placesOf(`d.outcome = 'dropped'`)}, at AS MATERIALIZED (
-    SELECT day, location_id FROM place WHERE location_id IS NOT NULL LIMIT ${DROPPED_PLACES}
+    SELECT day, location_id FROM place WHERE location_id IS NOT NULL AND ${where} LIMIT ${DROPPED_PLACES}
   ), newest AS (
     SELECT DISTINCT ON (at.location_id, d.id)
            at.location_id, d.id, d.received_at, (d.received_at AT TIME ZONE 'UTC')::date AS day, d.integration,
@@ -282,7 +285,7 @@ export const DROPPED_LATELY = `days AS (
   )`;
 
 const FIND_DROPPED = `
-  WITH RECURSIVE ${DROPPED_LATELY}
+  WITH RECURSIVE ${droppedLately()}
   SELECT json_build_object('locationId', d.location_id, 'integration', d.integration,
                            'count', least(${DROPPED_OF_ONE}, count(*)), 'lastReceivedAt', max(d.received_at),
                            'lastReason', (array_agg(d.reason ORDER BY d.received_at DESC, d.id DESC))[1],

@@ -5,6 +5,7 @@ import { ListedWebhook } from '../replay/list-webhooks.ts';
 import { findWebhook } from '../replay/stored-webhook.ts';
 import { readerOf, type Reader } from '../retention/pack-order.ts';
 import { ListedOrder, ORDER_FIELDS, withStep, type Ranked } from './list-orders.ts';
+import { NotDone } from '../operators/not-done.ts';
 import { KEYS, MEMBER_PHONE, PHONE_DIGITS, wordsOf } from './member-keys.ts';
 
 const FoundOrder = ListedOrder.pick({
@@ -81,27 +82,55 @@ async function findWebhooks(pool: Pool, text: string, within: Within): Promise<F
 
 /** Finds a member's stored orders by the member's id, words of the name, telephone number or e-mail address. */
 export async function searchMember(pool: Pool, text: string, within: Within): Promise<FoundOrders> {
-  const digits = digitsOf(text);
-  const found = await findMember(pool, text, within, digits);
+  const named = await idsOfName(pool, text);
+  const number = numberOf(text);
+  const found = await findMember(pool, text, within, { named, number });
   // A prefix for calls within a country may be part of the number, such as 8 in Kazakhstan.
-  const end = digits?.slice(-LAST_DIGITS);
-  return found.orders.length > 0 || end === digits ? found : findMember(pool, text, within, end);
+  const end = number?.slice(-LAST_DIGITS);
+  if (found.orders.length > 0 || end === number || number?.startsWith('+') === true) return found;
+  return findMember(pool, text, within, { named, number: end });
 }
 
 /** Digits by which a number is found if it is written in another way than it is stored. */
 const LAST_DIGITS = 8;
 
-/** The digits of a telephone number without what is dialled before it; undefined if it is none. Stored ones are E.164. */
-function digitsOf(text: string): string | undefined {
+/**
+ * The number as it is stored, in E.164, if the text has the code of its country; else its digits without what is dialled
+ * before them. Undefined if the text is no telephone number.
+ */
+function numberOf(text: string): string | undefined {
   if (!/^\+?[\d\s()./-]+$/.test(text)) return undefined;
-  const digits = text.replace('(0)', '').replaceAll(/\D/g, '').replace(/^0+/, '');
-  return digits.length < PHONE_DIGITS ? undefined : digits;
+  const digits = text.replace('(0)', '').replaceAll(/\D/g, '');
+  const number = digits.replace(/^0+/, '');
+  if (number.length < PHONE_DIGITS) return undefined;
+  return text.startsWith('+') || digits.startsWith('00') ? `+${number}` : number;
 }
 
 /** Most orders of one name that are read. */
 const READ_OF_NAME = 10_000;
 
-async function findMember(pool: Pool, text: string, within: Within, digits = ''): Promise<FoundOrders> {
+/** Finds orders by words of a name. @throws NotDone if they are too many to find the newest */
+async function idsOfName(pool: Pool, text: string): Promise<string[]> {
+  const { rows } = await pool.query<{ id: string }>(
+    `SELECT service_order_id AS id FROM order_contents
+     WHERE ${KEYS} @> ${wordsOf('$1')} AND ${wordsOf('$1')} <> '{}' LIMIT ${READ_OF_NAME + 1}`,
+    [text],
+  );
+  if (rows.length > READ_OF_NAME) throw new NotDone(400, MANY_OF_NAME);
+  return rows.map(({ id }) => id);
+}
+
+const MANY_OF_NAME =
+  'Too many orders have this name. Search by the first name and the family name, or by the telephone number.';
+
+type Member = { named: readonly string[]; number: string | undefined };
+
+async function findMember(
+  pool: Pool,
+  text: string,
+  within: Within,
+  { named, number = '' }: Member,
+): Promise<FoundOrders> {
   return findOrders(
     pool,
     `SELECT service_order_id FROM order_contents WHERE (contents #>> '{member,id}') COLLATE "C" = $1
@@ -109,9 +138,8 @@ async function findMember(pool: Pool, text: string, within: Within, digits = '')
      WHERE ${KEYS} @> ARRAY[left(lower($1 COLLATE "C"), 200)]
      UNION SELECT service_order_id FROM order_contents
      WHERE ${KEYS} @> ARRAY[right($3::text, ${PHONE_DIGITS})] AND right(${MEMBER_PHONE}, length($3)) = $3
-     UNION (SELECT service_order_id FROM order_contents
-            WHERE ${KEYS} @> ${wordsOf('$1')} AND ${wordsOf('$1')} <> '{}' LIMIT ${READ_OF_NAME})`,
-    [text, within ?? null, digits],
+     UNION SELECT unnest($4::text[])`,
+    [text, within ?? null, number, named],
   );
 }
 

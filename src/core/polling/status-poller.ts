@@ -76,9 +76,11 @@ export async function recordPoll(
 /** Whether webhooks of the location were dropped since the order was sent. Then this webhook may have come too. */
 async function wasDropped(client: ClientBase, serviceOrderId: string, locationId: string): Promise<boolean> {
   const { rows } = await client.query(
-    `SELECT FROM webhooks
-     WHERE location_id = $2::text AND outcome = 'dropped' AND day >= (now() AT TIME ZONE 'UTC')::date - 1
-       AND received_at > (SELECT finished_at FROM placements WHERE service_order_id = $1::text) LIMIT 1`,
+    // Only the newest is read: a location may have very many.
+    `SELECT FROM placements WHERE service_order_id = $1::text AND finished_at < (
+       SELECT received_at FROM webhooks
+       WHERE location_id = $2::text AND outcome = 'dropped' AND day >= (now() AT TIME ZONE 'UTC')::date - 1
+       ORDER BY id DESC LIMIT 1)`,
     [serviceOrderId, locationId],
   );
   return rows.length > 0;

@@ -149,9 +149,9 @@ describe('a case is handed over', () => {
     await giveRoles(stage, { group: 'team' }, ['operator'], ['club-1']);
     await stage.query(
       `INSERT INTO operator_sessions (session_id, sha256, kind, actor_id, name, groups, created_at, expires_at)
-       SELECT gen_random_uuid(), name::bytea, 'person', name, name, ARRAY[team], now() - ago, now() - ago
-       FROM (VALUES ('Tom', 'team', interval '3 d'), ('Left', 'team', interval '8 d'), ('Other', 'others', interval '0'))
-         AS of (name, team, ago)`,
+       SELECT gen_random_uuid(), (name || team)::bytea, 'person', name, name, ARRAY[team], now() - ago, now() - ago
+       FROM (VALUES ('Tom', 'team', interval '3 d'), ('Left', 'team', interval '8 d'), ('Other', 'others', interval '0'),
+                    ('Moved', 'team', interval '3 d'), ('Moved', 'others', interval '1 d')) AS of (name, team, ago)`,
     );
   });
 
@@ -160,14 +160,23 @@ describe('a case is handed over', () => {
     expect(body['people']).toEqual(['Ann', 'Ben', 'Grace', 'Norah', 'Tom', 'eve@example.com']);
     const give = (to: string): Promise<OperatorAnswer> => grace.send('PUT', `${path}/case`, { to });
     expect(await give(' ann ')).toMatchObject({ status: 200, body: { case: { holder: 'Ann', givenBy: 'Grace' } } });
-    for (const to of ['Aann', 'of club-2', 'a viewer', 'revoked', 'Left', 'Other']) {
+    for (const to of ['Aann', 'of club-2', 'a viewer', 'revoked', 'Left', 'Other', 'Moved']) {
       expect(await give(to)).toMatchObject({ status: 400, body: { issues: [{ path: 'to' }] } });
     }
-    expect((await give('Aann')).text).toContain('Nobody called “Aann” may take cases here. Did you mean “Ann”?');
+    expect((await give('Aann')).text).toContain(
+      'Nobody called \\"Aann\\" may take cases here. Did you mean \\"Ann\\"?',
+    );
     expect((await grace.get(path)).body).toMatchObject({ case: { holder: 'Ann', givenBy: 'Grace' } });
     expect(await grace.send('PUT', `${path}/case`, {})).toMatchObject({
       body: { case: { holder: 'Grace', givenBy: null } },
     });
+  });
+
+  it('also an order of a location that is not configured', async () => {
+    await nameToken(stage, 'of club-9', ['operator'], ['club-9']);
+    await stage.seedOrder({ serviceOrderId: 'order-9', locationId: 'club-9' });
+    const { body } = await grace.get('/orders/order-9/case/people');
+    expect(body['people']).toEqual(['Ben', 'Grace', 'eve@example.com', 'of club-9']);
   });
 
   it('and nobody is found for an order or a location that does not exist', async () => {

@@ -3,11 +3,15 @@ import { getSystemErrorMap } from 'node:util';
 import { errors } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { explainFailure, inPlainWords, saysOf } from '../../../src/core/domain/explain-failure.ts';
+import { CONFIG_NAMES } from '../../../src/config/config.ts';
 import { describeCause, helpWith } from '../../../src/core/domain/explain-cause.ts';
 import { explainDrop } from '../../../src/core/domain/explain-webhook.ts';
 import { PlacementCause, RefusalCause } from '../../../src/core/domain/placement-cause.ts';
 import { DropCause } from '../../../src/core/domain/webhook-cause.ts';
 import { machineWordsIn } from '../../system/machine-words.ts';
+
+/** Texts that are only in the description of an API. */
+const API_DOCS = /AVAILABILITY_TOKEN|FOLLOW_TOKEN_AUDIENCE|`[A-Z_]+`|PII_RETENTION_DAYS/;
 
 const says = (text: string): string => explainFailure(text).says;
 const fails = (code: string, end = 'no answer'): string => says(`POST http://10.0.0.7/orders: ${code}: ${end}`);
@@ -142,9 +146,26 @@ describe('another problem', () => {
   });
 
   it('keeps what people copy: variables, ids in quotes, hosts and addresses', () => {
-    for (const text of ['set PUBLIC_URL', 'endpoint "aBc-1" is taken', 'https://a.example/aB_c', 'mail a_b@c.example'])
+    for (const text of [
+      'set PUBLIC_URL',
+      'endpoint "aBc-1" is taken',
+      'until 2026-13-45T99:99:00Z',
+      'give it to "Max vanDyk OPS_1 x"',
+      'https://a.example/aB_c',
+      'mail a_b@c.example',
+    ])
       expect(inPlainWords(text)).toBe(text);
   });
+});
+
+it('each message keeps the variables of the environment that it names', () => {
+  const texts = globSync('src/{core,operators,http,identity}/**/*.ts').flatMap((file) =>
+    [...readFileSync(file, 'utf8').matchAll(/(['`])([^'`\n]* [^'`\n]*)\1/g)].map(([, , text = '']) => text),
+  );
+  const lost = texts.filter((text) =>
+    CONFIG_NAMES.some((name) => new RegExp(`\\b${name}\\b`).test(text) && !inPlainWords(text).includes(name)),
+  );
+  expect(lost.filter((text) => !API_DOCS.test(text))).toEqual([]);
 });
 
 describe('each message of the service has no code:', () => {

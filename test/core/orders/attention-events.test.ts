@@ -140,7 +140,7 @@ it('a need that was handed over says who gave it to whom, at once', async () => 
   expect(await said()).toMatchObject({
     holder: null,
     givenBy: null,
-    given: [{ callOutCode: 'K472', holder: 'Ann', givenBy: 'Grace' }],
+    given: [{ callOutCode: 'K472', holder: 'Ann', givenBy: 'Grace', takenAt: expect.any(String) }],
     sentence: expect.stringMatching(/^Grace gave K472 to Ann: 2 orders/),
   });
   await seed('order-3', 'held');
@@ -150,6 +150,13 @@ it('a need that was handed over says who gave it to whom, at once', async () => 
   expect((await said()).sentence).toMatch(
     /^(Grace gave K472 to Ann|Ann gave K472 to Ben), .* gave K472 to (Ann|Ben): 3 orders/,
   );
+  // Nobody gave anything when one of them ends, or somebody takes one.
+  await end('order-1');
+  expect(await tell()).toEqual([]);
+  await takeCase(pool, { serviceOrderId: 'order-2' }, 'Cleo');
+  expect(await tell()).toEqual([]);
+  await takeCase(pool, { serviceOrderId: 'order-2' }, 'Ben', 'Ann');
+  expect(await tell()).toEqual(['updated held club-1 of 2']);
 });
 
 it('a need without a holder is published again every quarter of an hour, but at most eight times', async () => {

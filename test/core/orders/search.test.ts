@@ -127,6 +127,24 @@ describe('a search', () => {
     }
   });
 
+  it('finds no number of another country by a number with the code of its country', async () => {
+    await setMember({ phone: '+212345678901' });
+    for (const text of ['+1 2345678901', '001 2345678901', '+49 30 45678901']) {
+      expect(idsOf(await searchMember(stage.pool, text, undefined)), text).toEqual([]);
+    }
+  });
+
+  it('asks for more than a name if too many orders have it to find the newest', async () => {
+    await stage.query(
+      `INSERT INTO order_contents SELECT 'of maria ' || nth, '{"member":{"name":"Maria"}}' FROM generate_series(1, 10001) AS nth`,
+    );
+    await expect(searchMember(stage.pool, 'maria', undefined)).rejects.toMatchObject({
+      statusCode: 400,
+      message: expect.stringContaining('Search by the first name and the family name'),
+    });
+    await stage.query(`DELETE FROM order_contents WHERE starts_with(service_order_id, 'of maria')`);
+  });
+
   it('does not find the orders of an erased member', async () => {
     await stage.query(`DELETE FROM order_contents WHERE service_order_id = 'order-12'`);
     expect(idsOf(await searchMember(stage.pool, ADA.name, undefined))).toEqual(['order-11']);

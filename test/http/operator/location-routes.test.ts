@@ -26,7 +26,7 @@ const check = vi.fn<(context: PosContext<unknown>) => Promise<string | void>>();
 /** A POS that can be asked whether its settings are right. */
 const asked: Provider = {
   integration: 'asked',
-  settings: z.object({ key: z.string() }),
+  settings: z.object({ key: z.string(), menu: z.record(z.string(), z.string()).meta({ shown: true }).optional() }),
   deduplicates: true,
   createOrder: async () => ({}),
   translateWebhook: () => [],
@@ -537,6 +537,22 @@ describe('a location by the API', () => {
     expect((await remove('dry', dry)).status).toBe(409);
     expect(await remove('dry', `${dry}&unpaused=true`)).toMatchObject({ status: 200, body: { tokens: 0 } });
     expect([await rowOf('dry'), await lastAudited(), await rowOf('not-yet')]).toEqual([...before, undefined]);
+  });
+
+  it('answers the keys of a map that changed, but not of very many', async () => {
+    const changes = async (menu: object): Promise<unknown> =>
+      (await put('mapped', { integration: 'asked', settings: { key: SECRET, menu } })).body['changes'];
+    await changes({});
+    expect(await changes({ tea: '1' })).toEqual([{ field: 'settings.menu.tea', before: null, after: '1' }]);
+    expect(await changes({ tea: '2', cake: '3' })).toEqual([
+      { field: 'settings.menu.tea', before: '1', after: '2' },
+      { field: 'settings.menu.cake', before: null, after: '3' },
+    ]);
+    expect(await changes({ cake: '3' })).toEqual([{ field: 'settings.menu.tea', before: '2', after: null }]);
+    const whole = Object.fromEntries(Array.from({ length: 1_000 }, (_, nth) => [`item ${nth}`, String(nth)]));
+    expect(await changes(whole)).toEqual([
+      { field: 'settings.menu', before: '{"cake":"3"}', after: expect.stringMatching(/^.{200}…$/) },
+    ]);
   });
 
   it('is in the audit with its state before and after a change, without secrets and contacts', async () => {

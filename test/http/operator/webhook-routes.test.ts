@@ -155,6 +155,18 @@ describe('webhooks', () => {
   });
 });
 
+it('the page of a location counts all its dropped webhooks, also while many locations have some', async () => {
+  await stage.addLocation('club-1', { ordersUrl });
+  await stage.query(
+    `INSERT INTO webhooks (id, day, location_id, integration, received_at, headers, body, events, outcome)
+     SELECT gen_random_uuid(), (now() AT TIME ZONE 'UTC')::date, 'club-' || least(nth, 150), 'standard', now(), '{}', '', 0, 'dropped'
+     FROM generate_series(1, 250) AS nth`,
+  );
+  await stage.query(`UPDATE webhooks SET location_id = 'club-1' WHERE location_id = 'club-150'`);
+  expect((await operator.get('/locations/club-1')).body['open']).toMatchObject({ dropped: 102 });
+  await stage.query(`DELETE FROM webhooks WHERE location_id ~ '^club-\\d+$'`);
+});
+
 describe('a replay', () => {
   it('changes the order once the secret is right, and stores a new webhook and an entry in the audit', async () => {
     const { locationId, orders, webhooks } = await dropped(1);
