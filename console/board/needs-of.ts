@@ -396,7 +396,7 @@ function ofLacking({ order, id, signalledAt }: Ticket): Need {
     key: `left_out:${id}`,
     ...ofNamed(order),
     brief: placeAnd(order, ...order.leftOut.map(({ code }) => words(code))),
-    detail: placeAnd(order, `without ${what.join(', ')}`).join(': '),
+    detail: placeAnd(order, `without ${what.join('; ')}`).join(': '),
     since: signalledAt,
   };
 }

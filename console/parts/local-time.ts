@@ -22,7 +22,7 @@ export function fromLocalTime(local: string, timeZone?: string): string {
   return new Date(shown - offsetAt(shown - offsetAt(shown))).toISOString().replace(/\.000Z$/, 'Z');
 }
 
-const LETTERS = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];
+const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'.split('');
 
 /** All countries by their two letters, and their names. */
 export function offeredCountries(): (readonly [code: string, name: string])[] {

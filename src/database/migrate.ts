@@ -68,9 +68,9 @@ export async function migrate(
       throw error;
     });
     if (applied.size > 0) await raiseSequences(client);
-    if (applied.size === 0) await requireUtf8(client);
     const missing = (await migrationsIn(dir)).filter((name) => !applied.has(name));
     if (missing.length > 0) {
+      await requireUtf8(client);
       await requireOwner(client);
       await createSchema(client);
     }

@@ -123,29 +123,21 @@ export async function examineDatabase(env: NodeJS.ProcessEnv, pool: Pool): Promi
 async function server(pool: Pool): Promise<Check[]> {
   const { rows } = await pool.query<{
     version: number;
-    encoding: string;
     fsync: string;
     pages: string;
     replica: boolean;
     readonly: string;
   }>(
     `SELECT current_setting('server_version_num')::int / 10000 AS version,
-            current_setting('server_encoding') AS encoding, current_setting('fsync') AS fsync,
+            current_setting('fsync') AS fsync,
             current_setting('full_page_writes') AS pages, pg_is_in_recovery() AS replica,
             current_setting('default_transaction_read_only') AS readonly`,
   );
-  const { version = 0, encoding = '', fsync, pages, replica, readonly } = rows[0] ?? {};
+  const { version = 0, fsync, pages, replica, readonly } = rows[0] ?? {};
   return [
     version >= OLDEST_VERSION
       ? ok('version', `Postgres ${version}`)
       : failed('version', `Postgres ${version}`, `use Postgres ${OLDEST_VERSION} or newer`),
-    encoding === 'UTF8'
-      ? ok('encoding', encoding)
-      : failed(
-          'encoding',
-          `the encoding is ${encoding}: orders and webhooks with other characters are refused`,
-          'move to a database that was created with ENCODING UTF8',
-        ),
     replica || readonly === 'on'
       ? failed('writing', 'the database is read-only', 'set DATABASE_URL to the primary, with a role that may write')
       : fsync === 'off' || pages === 'off'

@@ -6,7 +6,7 @@ import { PubSub, type CreateSubscriptionOptions } from '@google-cloud/pubsub';
 import { buildSchema, graphql, introspectionFromSchema } from 'graphql';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { MIGRATIONS, migrationsIn } from '../../src/database/check-schema.ts';
+import { MIGRATIONS } from '../../src/database/check-schema.ts';
 import { parseSettingsKeys, seal } from '../../src/core/locations/settings-key.ts';
 import { NotSent } from '../../src/core/egress/post-signed.ts';
 import { resumeEndpoint, statusEndpoint } from '../../src/core/live/status-endpoint.ts';
@@ -22,7 +22,7 @@ import { startHubrise } from '../../world/pos/hubrise/start-hubrise.ts';
 import { startLightspeedK } from '../../world/pos/lightspeed-k/start-lightspeed-k.ts';
 import type { Simulator } from '../../world/pos/simulator.ts';
 import { asService } from '../../world/system/as-service.ts';
-import { createDatabase, createEmptyDatabase } from '../../world/postgres/create-database.ts';
+import { createDatabase } from '../../world/postgres/create-database.ts';
 import { OPERATOR_TOKEN, askOperator } from '../../world/system/ask-operator.ts';
 import { freePort } from '../../world/network/free-port.ts';
 import { prepareTls, type Certificates } from '../support/prepare-tls.ts';
@@ -246,24 +246,6 @@ describe('doctor on the database', () => {
 
   it('fails if Postgres runs without fsync', async () => {
     expect(await wrong('database', { DATABASE_URL: asService(await createDatabase()) })).toEqual([
-      failed('writing', /fsync/),
-    ]);
-  });
-
-  it('fails if the encoding of the database cannot store every text', async () => {
-    // As somebody may have migrated it who did not know yet; today that is refused.
-    const latin = await createEmptyDatabase('LATIN1');
-    const [first = ''] = await migrationsIn(MIGRATIONS);
-    const client = new pg.Client(latin);
-    await client.connect();
-    await client.query('CREATE SCHEMA expediter; SET search_path = expediter');
-    await client.query(await readFile(join(MIGRATIONS, `${first}.sql`), 'utf8'));
-    await client.query('CREATE TABLE schema_migrations (id serial PRIMARY KEY, name text, run_on timestamp)');
-    await client.query('INSERT INTO schema_migrations (name, run_on) VALUES ($1, now())', [first]);
-    await client.end();
-    await migrate(latin, { serviceUrl: asService(latin) });
-    expect(await wrong('database', { DATABASE_URL: asService(latin) })).toEqual([
-      failed('encoding', /^the encoding is LATIN1: /, /UTF8/),
       failed('writing', /fsync/),
     ]);
   });

@@ -67,5 +67,5 @@ it('provider check says that nothing was tried if the POS has no call for a chec
   await stage.addLocation('plain', { ordersUrl: 'http://127.0.0.1:9/orders' });
   const { code, out } = await check('plain');
   expect(code).toBe(0);
-  expect(out).toContain('ok       plain: was not tried: standard has no call');
+  expect(out).toContain('ok       plain: was not tried: this POS has no call');
 });

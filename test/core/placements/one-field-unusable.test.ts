@@ -168,7 +168,9 @@ it('an order is placed without its unusable optional fields; timeline, log and A
   if (order === undefined) throw new Error('it is not on the board');
   const lists = { in_doubt: [], held: [], failed: [], left_out: [ticketOf(order, Date.now(), 0)] };
   const [group] = needsOf(lists, undefined, { location: '', integration: '', text: '' }, Date.now());
-  expect(group?.needs[0]?.detail).toBe('club-1: without member.email (email unusable), member.phone (phone unusable)');
+  expect(group?.needs[0]?.detail).toBe(
+    'club-1: without member, email (email unusable); member, phone (phone unusable)',
+  );
   const { text } = await operator.get('/metrics');
   expect(text).toMatch(/^expediter_order_fields_left_out_total\{code="phone_unusable"\} [1-9]/m);
   expect(text).toMatch(/^expediter_refetches_total\{outcome="unreadable"\} [1-9]/m);
