@@ -30,13 +30,13 @@ function Group({ group, at }: { group: ActionGroup<Shown>; at: string | undefine
   const { sentence } = describeAction(newest);
   const worst = ['bad', 'warn'].find((tone) => group.some((each) => describeAction(each).tone === tone)) ?? 'plain';
   return (
-    <li class={`audit-group audit-${worst}`}>
+    <li class="audit-group">
       <details>
         <summary>
           <Time at={newest.at} />
           <span>
-            <span class="audit-said">{sentence}</span>, {group.filter(({ action }) => action !== 'replay many').length}{' '}
-            times
+            <span class={`audit-said ${worst}`}>{sentence}</span>,{' '}
+            {group.filter(({ action }) => action !== 'replay many').length} times
           </span>
         </summary>
         <ul class="audit-actions">
@@ -55,13 +55,14 @@ function Action({ action, at }: { action: Shown; at: string | undefined }) {
   const { sentence, tone, more, details } = describeAction(action);
   const from = 'source' in action && action.source !== null ? [`from ${action.source}`] : [];
   return (
-    <li class={`audit-${tone}`}>
+    <li>
       <Time at={action.at} />
       <div>
-        <span class="audit-said">{sentence}</span> <span class="audit-more">{[...more, ...from].join(' · ')}</span>
+        <span class={`audit-said ${tone}`}>{sentence}</span>{' '}
+        <span class="audit-more">{[...more, ...from].join(' · ')}</span>
         {details !== null && <Details>{details}</Details>}
       </div>
-      <div class="audit-links">
+      <div class="row audit-links">
         {serviceOrderId !== null && (
           <a href={pageOf.order(serviceOrderId)}>
             order <OrderName id={serviceOrderId} code={callOutCode} />

@@ -35,7 +35,7 @@ export function Tokens({ location, onRevoked }: { location: ShownLocation; onRev
       </p>
       <ul class="locations-tokens" aria-labelledby="location-tokens">
         {inOrder(tokens).map((token) => (
-          <li key={token.tokenId}>
+          <li key={token.tokenId} class="apart">
             <div class="locations-token">
               <span class="locations-label">
                 <b>{token.label ?? 'no label'}</b> <Badge tone={TONES[token.state]}>{token.state}</Badge>
