@@ -28,6 +28,27 @@ describe('a location', () => {
     await page.getByRole('heading', { level: 1, name: 'club-1' }).waitFor();
   });
 
+  it('is offered by a filter once a part of its name is typed, also if there are thousands', async () => {
+    const { page, context } = await pass.open('/console/none');
+    await context.route('**/console/api/locations', async (route) => {
+      const answer = await route.fetch();
+      const { locations } = (await answer.json()) as { locations: object[] };
+      const many = Array.from({ length: 5_000 }, (_, nth) => ({
+        ...locations[0],
+        locationId: `many-${nth}`,
+        name: `Grill ${nth}`,
+      }));
+      await route.fulfill({ json: { locations: many } });
+    });
+    await page.goto('/console/traffic');
+    const offers = page.locator('#traffic-location-offers option');
+    await offers.first().waitFor({ state: 'attached' });
+    expect(await offers.count()).toBe(100);
+    await page.getByLabel('Location', { exact: true }).fill('grill 4999');
+    await offers.and(page.locator('[value="Grill 4999"]')).waitFor({ state: 'attached' });
+    expect(await offers.count()).toBe(1);
+  });
+
   it('never shows its id in place of its name while names are read', async () => {
     await pass.system.query("UPDATE locations SET name = 'Hub Two' WHERE location_id = 'hub-2'");
     const { page, context } = await pass.open('/console/none');
