@@ -18,6 +18,7 @@ import { AboutFields } from './about-fields.tsx';
 import { Changes, Warnings } from './changes.tsx';
 import { withoutChanged } from './field-problems.ts';
 import { Problem } from '../parts/said.tsx';
+import { valueInWords } from '../../src/core/domain/describe-change.ts';
 import { labelOf } from '../../src/core/domain/label-of.ts';
 import { editOf, moveEdit, patchOf, type Edit } from './location-edit.ts';
 import './set-up.css';
@@ -142,7 +143,9 @@ function Setting({ name, shown }: { name: string; shown: ShownLocation['settings
       <dt title={name}>{labelOf(name)}</dt>
       <dd>
         {'value' in shown ? (
-          <span class="mono">{typeof shown.value === 'string' ? shown.value : JSON.stringify(shown.value)}</span>
+          <span class="mono">
+            {typeof shown.value === 'string' ? shown.value : valueInWords(JSON.stringify(shown.value))}
+          </span>
         ) : (
           <>
             {'origin' in shown ? <span class="mono">{shown.origin}</span> : 'secret'}, fingerprint{' '}
