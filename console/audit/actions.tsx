@@ -34,12 +34,12 @@ function Group({ group, at }: { group: ActionGroup<Shown>; at: string | undefine
   // An action at several locations is recorded at each, at one time.
   const times = new Set(group.filter(({ action }) => action !== 'replay many').map((each) => each.at)).size;
   return (
-    <li class={`audit-group audit-${worst}`}>
+    <li class="audit-group">
       <details>
         <summary>
           <Time at={newest.at} />
           <span>
-            <span class="audit-said">{sentence}</span>
+            <span class={`audit-said ${worst}`}>{sentence}</span>
             {times > 1 && `, ${times} times`}
           </span>
         </summary>
@@ -59,13 +59,14 @@ function Action({ action, at }: { action: Shown; at: string | undefined }) {
   const { sentence, tone, more, details } = describeAction(action, NAMED);
   const from = 'source' in action && action.source !== null ? [`from ${action.source}`] : [];
   return (
-    <li class={`audit-${tone}`}>
+    <li>
       <Time at={action.at} />
       <div>
-        <span class="audit-said">{sentence}</span> <span class="audit-more">{[...more, ...from].join(' · ')}</span>
+        <span class={`audit-said ${tone}`}>{sentence}</span>{' '}
+        <span class="audit-more">{[...more, ...from].join(' · ')}</span>
         {details !== null && <Details>{details}</Details>}
       </div>
-      <div class="audit-links">
+      <div class="row audit-links">
         {serviceOrderId !== null && (
           <a href={pageOf.order(serviceOrderId)}>
             order <OrderName id={serviceOrderId} code={callOutCode} />

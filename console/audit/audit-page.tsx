@@ -82,7 +82,7 @@ function Audit() {
           </a>
         )}
       </FoldedFilters>
-      <Paged name="audit" found={found} cursor={cursor} at={at} isEmpty={({ actions }) => actions.length === 0}>
+      <Paged found={found} cursor={cursor} at={at} isEmpty={({ actions }) => actions.length === 0}>
         {({ actions, next }) =>
           actions.length > 0 ? (
             <Acts actions={actions} label="What was done" />

@@ -115,7 +115,7 @@ function Standing() {
   const now = connection.value;
   const isUnnotified = (attention.value?.unnotified ?? null) !== null;
   return (
-    <p class="board-standing" translate={false}>
+    <p class="row board-standing" translate={false}>
       {isThere.value && (
         <span class="faint">
           {open.toLocaleString('en')} open, {done.toLocaleString('en')} done today

@@ -121,7 +121,7 @@ export function needsOf(
     },
     {
       kind: 'failed',
-      title: 'Failed',
+      title: 'Failed orders',
       isCall: true,
       tone: 'bad',
       hint: 'In the last 24 hours. You may have to call the member.',

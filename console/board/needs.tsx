@@ -35,7 +35,7 @@ export function Needs({ filter, children }: { filter: Filter; children: Componen
 
   return (
     <section class="needs" aria-labelledby={titleId}>
-      <div class="needs-head">
+      <div class="apart needs-head">
         <h2 id={titleId} class={all.length === 0 ? 'unseen' : 'needs-title'}>
           Needs a person
         </h2>
@@ -97,7 +97,7 @@ function Group({ group, onOpen }: Shared & { group: NeedGroup }) {
       </h3>
       {needs.length > 0 && <p class="needs-hint">{hint}</p>}
       <List needs={needs.slice(0, isAll ? MANY : FEW)} {...shared} />
-      <p class="needs-more">
+      <p class="row needs-more">
         {needs.length > FEW && (
           <button type="button" class="quiet" aria-expanded={isAll} onClick={() => setAll(!isAll)}>
             {isAll ? 'Fewer' : `All ${needs.length.toLocaleString('en')}`}

@@ -41,7 +41,7 @@ export function AlarmBanner({
   contacts: ShownLocation['contacts'];
 }) {
   return (
-    <div class={`orders-banner ${tone}`}>
+    <div class={`apart orders-banner ${tone}`}>
       <div>
         <p class="orders-sentence">
           {what} since <Time at={since} />. Call the restaurant.

@@ -27,7 +27,7 @@ export function ConnectionTest({ locationId, canCheck }: { locationId: string; c
 
   return (
     <li>
-      <div class="connection-head">
+      <div class="apart connection-head">
         <h3>Settings</h3>
         <WithRole needs="operator or integrator" at={locationId} to="To test them">
           <button type="button" onClick={() => void check()} aria-disabled={isBusy} aria-describedby="location-test">

@@ -14,7 +14,7 @@ const NUMBER = new Intl.NumberFormat();
 /** The number of a location's webhooks in the last hour. */
 export function LastHourWebhooks({ location: { webhooks } }: { location: Counted }) {
   return (
-    <span class="locations-figure">
+    <span class="row locations-figure">
       <b>{NUMBER.format(sum(webhooks))}</b>
       <Sparkline values={webhooks} isUnderWay label={`Webhooks by five minutes: ${trend(webhooks)}`} />
     </span>
@@ -28,13 +28,10 @@ export function LastHourErrors({ location }: { location: Counted }) {
   const shares = stepShares(location);
   const repair = repairOf(location, tenSeconds.value);
   return (
-    <span class="locations-figure">
-      <b
-        class={`locations-${tone}`}
-        title={count === 0 ? undefined : `${NUMBER.format(count)} webhooks, dropped or refused`}
-      >
+    <span class="row locations-figure">
+      <b class={tone} title={count === 0 ? undefined : `${NUMBER.format(count)} webhooks, dropped or refused`}>
         {percent(errorShare(location))}
-        {repair !== undefined && <span class="locations-about">{repair}</span>}
+        {repair !== undefined && <span class="row locations-about">{repair}</span>}
       </b>
       <Sparkline
         values={shares}

@@ -83,7 +83,7 @@ function Added({ locationId }: { locationId: string }) {
 function Links({ locationId }: { locationId: string }) {
   const location = locationId;
   return (
-    <nav class="locations-links" aria-label="About this location">
+    <nav class="row locations-links" aria-label="About this location">
       <a href={`/console${query({ location })}`}>On the board</a>
       <a href={`/console/orders${query({ location, open: true })}`}>Open orders</a>
       <a href={`/console/webhooks${query({ outcome: 'dropped', location })}`}>Dropped webhooks</a>
@@ -106,7 +106,7 @@ function Shown({
   const { locationId, webhookUrl } = location;
   return (
     <>
-      <div class="locations-beside">
+      <div class="beside">
         {isNew && <Connection location={location} onDone={loaded.again} />}
         <div>
           {!isNew && <Reach location={location} />}

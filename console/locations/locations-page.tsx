@@ -67,7 +67,7 @@ function List({ all, onDone }: { all: readonly ListedLocation[]; onDone: () => v
               <Pick chosen={chosen} ids={[location.locationId]} label={`Choose ${locationName(location.locationId)}`} />
             )}
             <LocationLink id={location.locationId} />
-            <span class="locations-about">
+            <span class="row locations-about">
               {[vendorName(location.integration), ...location.groups].join(' · ')}
               <NotTaking location={location} />
               {location.open?.unreported > 0 && (
@@ -199,7 +199,7 @@ function ForChosen({
   const shared = { onDone, onClose: () => setDialog(undefined) };
   if (locations.length === 0) return null;
   return (
-    <section class="chosen" aria-label="Chosen locations">
+    <section class="row chosen" aria-label="Chosen locations">
       {others.length > 0 && (
         <button type="button" onClick={() => setDialog('pause')}>
           Pause {others.length} …

@@ -17,14 +17,15 @@ const REASONS = ['The kitchen is full', 'The restaurant is closed', 'The POS doe
 
 /** Pauses one location or several, for a time, or changes a pause. */
 export function PauseDialog({ locations, onDone, onClose }: About) {
-  const [length, setLength] = useState(() => firstLength(locations, now.peek()));
-  // The page is reloaded while the dialog is open, and the dialog must not change its meaning.
-  const [{ pausedAt = null, pausedReason = null }] = useState<Partial<Place>>(locations[0] ?? {});
+  // The page is loaded again while the dialog is open, and the dialog must not change its meaning.
+  const [places] = useState(locations);
+  const { pausedAt = null, pausedReason = null }: Partial<Place> = places[0] ?? {};
+  const [length, setLength] = useState(() => firstLength(places, now.peek()));
   const [reason, setReason] = useState(pausedReason ?? '');
-  const change = useEach(locations, 'pause', onDone);
+  const change = useEach(places, 'pause', onDone);
   return (
     <Confirm
-      title={pausedAt === null ? `Pause ${nameOf(locations)}?` : `Change the pause of ${nameOf(locations)}?`}
+      title={pausedAt === null ? `Pause ${nameOf(places)}?` : `Change the pause of ${nameOf(places)}?`}
       action={pausedAt === null ? 'Pause' : 'Change the pause'}
       onConfirm={() => change((location) => pauseOf(length, reason, location, now.peek()))}
       onClose={onClose}
@@ -33,7 +34,7 @@ export function PauseDialog({ locations, onDone, onClose }: About) {
         New orders, and orders without a ticket, wait. Nothing is lost, and no order runs out of time during the pause.
         Orders that are at the POS continue.
       </p>
-      <HowLong places={locations} length={length} ends="resumes it" onChange={setLength} />
+      <HowLong places={places} length={length} ends="resumes it" onChange={setLength} />
       <Text
         id="pause-reason"
         label="Why, for colleagues"
@@ -47,10 +48,11 @@ export function PauseDialog({ locations, onDone, onClose }: About) {
 }
 
 export function ResumeDialog({ locations, onDone, onClose }: About) {
-  const change = useEach(locations, 'resume', onDone);
+  const [places] = useState(locations);
+  const change = useEach(places, 'resume', onDone);
   return (
     <Confirm
-      title={`Resume ${nameOf(locations)}?`}
+      title={`Resume ${nameOf(places)}?`}
       action="Resume"
       onConfirm={() => change(() => undefined)}
       onClose={onClose}

@@ -33,9 +33,9 @@ export function Tokens({ location, onRevoked }: { location: ShownLocation; onRev
           ? 'To replace a token, first make the new one (under Connection), then revoke the old one.'
           : 'To revoke a token, you need the role integrator here.'}
       </p>
-      <ul class="locations-tokens" aria-labelledby="location-tokens">
+      <ul class="lined" aria-labelledby="location-tokens">
         {inOrder(tokens).map((token) => (
-          <li key={token.tokenId}>
+          <li key={token.tokenId} class="apart">
             <div class="locations-token">
               <span class="locations-label">
                 <b>{token.label ?? 'no label'}</b> <Badge tone={TONES[token.state]}>{token.state}</Badge>

@@ -35,7 +35,7 @@ export function ManyOrders({ orders, chosen, onDone }: { orders: readonly Row[];
   if (picked.length === 0) return null;
   const many = `${picked.length} ${picked.length === 1 ? 'order' : 'orders'}`;
   return (
-    <div class="chosen">
+    <div class="row chosen">
       <Pick chosen={chosen} ids={picked.map(({ serviceOrderId }) => serviceOrderId)} label="Choose none" />
       {many} chosen
       <button type="button" onClick={() => setAsked({ action: 'retry', picked })}>

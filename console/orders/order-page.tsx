@@ -85,7 +85,7 @@ function Story({ serviceOrderId }: { serviceOrderId: string }) {
 
 function States({ story: { order, placement } }: { story: ShownOrder }) {
   return (
-    <p class="orders-states">
+    <p class="row orders-states">
       {order !== null && (
         <span>
           <span class="faint">Member sees </span>

@@ -180,7 +180,7 @@ function Change({
 
 function Conflicts({ count, children }: { count: number; children: ComponentChildren }) {
   return (
-    <div class="orders-banner bad">
+    <div class="apart orders-banner bad">
       <p>
         <span class="orders-sentence">The POS contradicts what the member was told. </span>
         See {count === 1 ? 'the line' : `the ${count} lines`} marked “conflict” below. Check the order at the POS, then
@@ -225,7 +225,7 @@ function Banner({
 }) {
   const { tone, sentence, problem, isProblemLast, toDo, advice, nextAt, failsAt } = standing;
   return (
-    <div class={`orders-banner ${tone}`}>
+    <div class={`apart orders-banner ${tone}`}>
       <div>
         <p class="orders-sentence">{sentence}</p>
         {problem !== null && !isProblemLast && (

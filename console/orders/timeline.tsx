@@ -28,7 +28,7 @@ export function Timeline({ story, onReplayed }: { story: ShownOrder; onReplayed:
   const lines: Essential[] = isWhole ? all : essentials(foldTries(all), story).slice(-NEWEST);
   return (
     <section class="sheet" aria-labelledby="orders-story">
-      <div class="orders-story-head">
+      <div class="apart orders-story-head">
         <h2 id="orders-story">Timeline</h2>
         {(isWhole || lines.length < all.length) && (
           <button type="button" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>

@@ -21,7 +21,7 @@ export function WhatWasOrdered({ ordered: { items, money, fees = [], taxes = [] 
   const price = (minorUnits: number): string => showMoney(minorUnits, money.currency);
   return (
     <div class="orders-contents">
-      <ul class="orders-items">
+      <ul class="lined orders-items">
         {items.map((item, i) => (
           <li key={i}>
             <ItemLine item={item} price={price} />

@@ -133,7 +133,7 @@ export function CaseAndNotes({
         {problem}
       </p>
       {notes.length > 0 && (
-        <ul class="case-notes" aria-label="Notes">
+        <ul class="lined case-notes" aria-label="Notes">
           {notes.map(({ at, by, text }) => (
             <li key={at + by}>
               {text}

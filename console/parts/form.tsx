@@ -214,7 +214,7 @@ export function Text({
   inputRef,
   type = 'text',
   inputMode,
-  maxLength = 255,
+  maxLength,
   size,
   placeholder,
   autocomplete = 'off',

@@ -1,7 +1,7 @@
 import { computed, effect } from '@preact/signals';
 import { session } from '../sign-in.ts';
 import { isInSight } from './follow-in-sight.ts';
-import { knownLocations, readNames } from './names.ts';
+import { areNamesAwaited, knownLocations, readNames } from './names.ts';
 
 /** How often names, telephone numbers and groups are read again. */
 const EVERY_MS = 300_000;
@@ -15,10 +15,13 @@ effect(() => {
   if (state.value === 'out') knownLocations.value = [];
   if (state.value !== 'in') return undefined;
   let dueAt = 0;
+  areNamesAwaited.value = true;
   const read = (): void => {
     if (performance.now() < dueAt || (dueAt > 0 && !isInSight())) return;
     dueAt = performance.now() + EVERY_MS;
-    void readNames().catch(() => (dueAt = 0));
+    void readNames()
+      .catch(() => (dueAt = 0))
+      .finally(() => (areNamesAwaited.value = false));
   };
   read();
   const timer = setInterval(read, AGAIN_MS);

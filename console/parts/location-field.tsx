@@ -2,7 +2,10 @@ import { useEffect, useState } from 'preact/hooks';
 import { printable } from '../../src/observe/terminal-text.ts';
 import { Text } from './form.tsx';
 import { pageOf } from './page-of.ts';
-import { findLocation, locationName, names } from './names.ts';
+import { findLocation, isCalled, locationName, names } from './names.ts';
+
+/** Names that are offered. With thousands, a browser takes half a second for each key. */
+const MOST_OFFERS = 100;
 
 /** A location's name, with its id as a tooltip. */
 export function LocationName({ id }: { id: string }) {
@@ -40,6 +43,7 @@ export function LocationField({
     setText(shown);
     setUnknown(false);
   }, [shown]);
+  const offered = [...names.value].filter(([each]) => isCalled(each, text.trim().toLowerCase())).slice(0, MOST_OFFERS);
   const choose = (): void => {
     const found = text.trim() === '' ? '' : text === shown ? value : findLocation(text);
     setUnknown(found === undefined);
@@ -51,7 +55,7 @@ export function LocationField({
       label={label}
       value={text}
       problem={isUnknown ? 'No location has this name. Choose one of the list.' : undefined}
-      offers={[...names.value].map(([each, name]) => (name === each ? [each] : [name, each]))}
+      offers={offered.map(([each, name]) => (name === each ? [each] : [name, each]))}
       onWrite={setText}
       onDone={choose}
     />

@@ -9,6 +9,8 @@ const END_CHARS = 6;
 /** The locations that the operator may see. Empty until they are loaded. */
 export const knownLocations = signal<readonly ListedLocation[]>([]);
 export const vendors = signal<ReadonlyMap<string, string>>(new Map());
+/** True until the names of a session were read for the first time, or could not be read. */
+export const areNamesAwaited = signal(false);
 
 /** Reads them again, such as after a location was added. A failure keeps the names of before. */
 export async function readNames(): Promise<void> {
@@ -45,11 +47,14 @@ export function namesOf(all: readonly Pick<ListedLocation, 'locationId' | 'name'
   return new Map(all.map((each) => [each.locationId, shown(each)]));
 }
 
+/** What is shown of an id without a name. While names are read, it is not shown, because it would be a flash. */
+const unnamed = (id: string): string => (areNamesAwaited.value && id !== '' ? '…' : printable(id));
+
 /** What people call a location; its id if it has no name or is not known. */
-export const locationName = (locationId: string): string => names.value.get(locationId) ?? printable(locationId);
+export const locationName = (locationId: string): string => names.value.get(locationId) ?? unnamed(locationId);
 
 /** What people call a vendor, by the title of its settings. */
-export const vendorName = (integration: string): string => vendors.value.get(integration) ?? printable(integration);
+export const vendorName = (integration: string): string => vendors.value.get(integration) ?? unnamed(integration);
 
 /** For sentences about changes. */
 export const NAMED = { vendor: vendorName, location: locationName };
@@ -72,11 +77,13 @@ export const optionsOf = (ids: readonly string[], chosen: string, nameOf: (id: s
     .map((id) => [id, nameOf(id)] as const)
     .toSorted(([, one], [, other]) => NAMES.compare(one, other));
 
-const integrationOf = ({ integration }: ListedLocation): string => integration;
-
 /** Options for the vendors of the locations. */
 export const vendorOptions = (chosen: string): Options =>
-  optionsOf(knownLocations.value.map(integrationOf), chosen, vendorName);
+  optionsOf(
+    knownLocations.value.map(({ integration }) => integration),
+    chosen,
+    vendorName,
+  );
 
 /** Sorts `Club 9` before `Club 10`. */
 export const NAMES = new Intl.Collator(undefined, { numeric: true });

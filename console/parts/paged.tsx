@@ -8,14 +8,13 @@ import type { Loaded } from './use-loaded.ts';
  * @param at the address of the page after a cursor
  */
 export function Paged<Value extends { next: string | null }>(about: {
-  name: string;
   found: Loaded<Value>;
   cursor: string;
   at: (cursor: string) => string;
   isEmpty: (value: Value) => boolean;
   children: (value: Value) => ComponentChildren;
 }) {
-  const { name, found, cursor, at, isEmpty, children } = about;
+  const { found, cursor, at, isEmpty, children } = about;
   const list = useRef<HTMLDivElement>(null);
   const shownFrom = useRef(cursor);
   // The focused link was removed, so the list gets the focus.
@@ -27,9 +26,9 @@ export function Paged<Value extends { next: string | null }>(about: {
   return (
     <Loading loaded={found}>
       {(value) => (
-        <div ref={list} class={`sheet ${name}-sheet`} tabIndex={-1} aria-busy={found.isLoading}>
+        <div ref={list} class="sheet" tabIndex={-1} aria-busy={found.isLoading}>
           {children(value)}
-          <nav class={`buttons ${name}-pages`} aria-label="Older and newer">
+          <nav class="buttons" aria-label="Older and newer">
             {cursor !== '' && (
               <a class="button" href={at('')}>
                 Newest

@@ -19,7 +19,7 @@ export function Reveal({ what, at, children }: { what: string; at: string | null
     );
   }
   return (
-    <div class="masked">
+    <div class="row masked">
       <span aria-hidden="true">••••••••••••</span>
       <WithRole needs="member-data" at={at} to={`To reveal ${what}`}>
         <button type="button" onClick={() => setShown(true)}>

@@ -41,7 +41,7 @@ export function GivenRoles({ onToken }: Giving) {
           grants.length === 0 ? (
             <p>No roles were given yet.</p>
           ) : (
-            <ul class="people-list" aria-labelledby="people-roles">
+            <ul class="lined people-list" aria-labelledby="people-roles">
               {isInVain && <li class="problem">{IN_VAIN} Make a named token for each of these people.</li>}
               {grants.map((grant) => (
                 <li key={grant.grantId}>

@@ -36,7 +36,7 @@ export function NamedTokens({ wanted, onWant }: { wanted: Draft | undefined; onW
           tokens.length === 0 ? (
             <p>There are no named tokens yet.</p>
           ) : (
-            <ul class="people-list" aria-labelledby="people-tokens">
+            <ul class="lined people-list" aria-labelledby="people-tokens">
               {tokens.map((token) => (
                 <li key={token.tokenId}>
                   <div>

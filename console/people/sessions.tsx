@@ -60,7 +60,7 @@ function Sessions({
     <Loading loaded={loaded}>
       {({ sessions }) => (
         <>
-          <ul class="people-list" aria-labelledby={labelledBy}>
+          <ul class="lined people-list" aria-labelledby={labelledBy}>
             {sessions.map((each) => (
               <li key={each.sessionId}>
                 <div>

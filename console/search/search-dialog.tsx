@@ -133,7 +133,7 @@ function Results({ found }: { found: Found }) {
   const { orders, locations = [], webhooks = [] } = found;
   if (!hasSome(found)) return <p>Nothing found.</p>;
   return (
-    <ul class="search-results">
+    <ul class="lined search-results">
       {orders.map(({ serviceOrderId, callOutCode, locationId, placement, signalledAt }) => (
         <li key={serviceOrderId}>
           <a href={pageOf.order(serviceOrderId)}>

@@ -18,10 +18,11 @@ import { AboutFields } from './about-fields.tsx';
 import { Changes, Warnings } from './changes.tsx';
 import { withoutChanged } from './field-problems.ts';
 import { Problem } from '../parts/said.tsx';
+import { valueInWords } from '../../src/core/domain/describe-change.ts';
 import { labelOf } from '../../src/core/domain/label-of.ts';
 import { editOf, moveEdit, patchOf, type Edit } from './location-edit.ts';
 import './set-up.css';
-import { draftOf, fieldsOf, idsOf, type Field, type Schema } from './settings-fields.ts';
+import { draftOf, fieldsOf, idsOf, type Field } from './settings-fields.ts';
 import { SettingsForm } from './settings-form.tsx';
 import { useProblems } from './use-problems.ts';
 
@@ -142,7 +143,9 @@ function Setting({ name, shown }: { name: string; shown: ShownLocation['settings
       <dt title={name}>{labelOf(name)}</dt>
       <dd>
         {'value' in shown ? (
-          <span class="mono">{typeof shown.value === 'string' ? shown.value : JSON.stringify(shown.value)}</span>
+          <span class="mono">
+            {typeof shown.value === 'string' ? shown.value : valueInWords(JSON.stringify(shown.value))}
+          </span>
         ) : (
           <>
             {'origin' in shown ? <span class="mono">{shown.origin}</span> : 'secret'}, fingerprint{' '}
@@ -349,9 +352,7 @@ function ChoosePos({
         )
       }
       value={edit.integration}
-      options={providers.map(
-        ({ integration, settings }) => [integration, (settings as Schema).title ?? integration] as const,
-      )}
+      options={providers.map(({ integration }) => [integration, vendorName(integration)] as const)}
       onChoose={(integration) =>
         onChange({
           ...edit,
@@ -379,8 +380,6 @@ function useEditing({ location, providers, only, onDone, onSaved, onClose }: Edi
   const path = `/locations/${encodeURIComponent(base.locationId)}`;
   const { patch, problems: wrong } = patchOf(edit, base, fields);
   const isChanged = Object.keys(patch).length > 0;
-  /** What the last dry run said. */
-  const tried = useRef<ChangedLocation>(undefined);
 
   const send = async (dryRun: boolean): Promise<ChangedLocation> =>
     ask<ChangedLocation>('PATCH', path + query({ dryRun: dryRun || undefined }), {
@@ -391,15 +390,16 @@ function useEditing({ location, providers, only, onDone, onSaved, onClose }: Edi
   const { problems, setProblems, check, judge } = useProblems(edit, {
     wrong,
     ids: only === undefined ? [...aboutIds(edit.about), ...idsOf(fields)] : idsOf(only),
-    send: async () => isChanged && (tried.current = await send(true)),
+    send: async () => (isChanged ? send(true) : undefined),
   });
 
   const preview = async (): Promise<unknown> => {
     setMessage(undefined);
     try {
-      if (Object.keys(await check()).length > 0) return false;
+      const { found, answer } = await check();
+      if (Object.keys(found).length > 0) return false;
       if (!isChanged) throw new Error('Nothing has changed.');
-      if (only === undefined || Object.values(patch['settings'] ?? {}).includes(null)) return setWould(tried.current);
+      if (only === undefined || Object.values(patch['settings'] ?? {}).includes(null)) return setWould(answer);
       return await save();
     } catch (error) {
       if (!(error instanceof Refused) || error.status !== 412) throw error;

@@ -22,7 +22,7 @@ export function Connection({ location, onDone }: { location: ShownLocation; onDo
       <ol class="connection">
         <ConnectionTest locationId={locationId} canCheck={knows.check} />
         <li>
-          <div class="connection-head">
+          <div class="apart connection-head">
             <h3>Webhooks</h3>
             <WithRole needs="integrator" at={locationId} to="To connect it">
               <div class="buttons">
@@ -58,7 +58,7 @@ export function Connection({ location, onDone }: { location: ShownLocation; onDo
           </p>
         </li>
         <li>
-          <div class="connection-head">
+          <div class="apart connection-head">
             <h3>Test order</h3>
             <WithRole needs="integrator" at={locationId} to="To place one">
               <button type="button" onClick={() => setDialog('test')}>

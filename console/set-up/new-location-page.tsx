@@ -24,6 +24,7 @@ import type { Schema } from './settings-fields.ts';
 import { SettingsForm } from './settings-form.tsx';
 import { Steps } from './steps.tsx';
 import { useProblems } from './use-problems.ts';
+import { linesOf } from '../people/right-of.ts';
 
 /** Adds a location: its POS, its settings, and a preview before it is stored. Its page then connects it. */
 export function NewLocationPage() {
@@ -70,7 +71,8 @@ function Wizard({ providers }: { providers: readonly ShownProvider[] }) {
   const { problems, setProblems, check, judge } = useProblems(draft, {
     wrong: read.problems,
     ids: ['locationId', 'integration', ...aboutIds(draft.about), ...idsOf(fields)],
-    send: async () => setWould({ ...(await send('?dryRun=true')), of: draft }),
+    send: () => send('?dryRun=true'),
+    mayJudge: mayAdd(draft),
   });
 
   const put = (some: Partial<NewLocation>): void => {
@@ -78,11 +80,13 @@ function Wizard({ providers }: { providers: readonly ShownProvider[] }) {
     setProblems(withoutChanged(problems, firstOf(draft), firstOf(newLocation.value)));
   };
   const next = async (): Promise<unknown> => {
-    const ids = Object.keys(await check());
+    const { found, answer } = await check();
+    const ids = Object.keys(found);
     const isFirstWrong = ids.some((id) => !id.startsWith('settings'));
     setSentBack(now === 2 && isFirstWrong);
     if (isFirstWrong && now === 2) return go({ step: '' });
     if (isFirstWrong || (now === 2 && ids.length > 0)) return false;
+    setWould(answer && { ...answer, of: draft });
     return go({ step: now === 1 ? '2' : '3' });
   };
 
@@ -116,8 +120,7 @@ function Wizard({ providers }: { providers: readonly ShownProvider[] }) {
             )
           }
           wasTried={isSentBack}
-          // An integrator of some locations may ask about no other id.
-          onLeave={() => (draft.locationId !== '' || scopeOf('integrator') === null) && judge()}
+          onLeave={judge}
           onSubmit={now === 3 ? save : next}
         >
           {now === 1 && <First draft={draft} problems={problems} providers={providers} put={put} />}
@@ -140,6 +143,14 @@ function Wizard({ providers }: { providers: readonly ShownProvider[] }) {
         </Form>
       </div>
     </div>
+  );
+}
+
+/** Whether the operator may add such a location. A request that they may not send is recorded in the audit. */
+function mayAdd({ locationId, about }: NewLocation): boolean {
+  const own = scopeOf('integrator');
+  return (
+    own === null || linesOf(about.groups).some((each) => own.groups.includes(each) && locationId.startsWith(`${each}:`))
   );
 }
 

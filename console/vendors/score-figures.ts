@@ -58,14 +58,3 @@ export const FIGURES: readonly Figure[] = [
     show: ({ downMinutes }) => (downMinutes === 0 ? '0' : duration(downMinutes * 60_000)),
   },
 ];
-
-/** Finds the best and the worst row of a figure. A value that several rows show, or that is not known, is neither. */
-export function markExtremes({ show, badness }: Figure, scores: readonly Score[]): ('best' | 'worst' | undefined)[] {
-  const known = scores.map(badness).filter((value) => value !== null);
-  const [least, most] = [Math.min(...known), Math.max(...known)];
-  return scores.map((score) => {
-    const isOnly = scores.filter((each) => show(each) === show(score)).length === 1;
-    if (!isOnly || least === most) return undefined;
-    return badness(score) === least ? 'best' : badness(score) === most ? 'worst' : undefined;
-  });
-}

@@ -1,5 +1,4 @@
-import { Badge } from '../parts/badge.tsx';
-import { FIGURES, markExtremes, type Score } from './score-figures.ts';
+import { FIGURES, type Score } from './score-figures.ts';
 import './vendors.css';
 
 type Row = { name: string; href?: string; score: Score };
@@ -14,17 +13,11 @@ export function ScoreTable(table: { what: string; rows: readonly Row[]; by?: str
   const sorted = FIGURES.find(({ name }) => name === by) ?? FIGURES[0];
   const badness = ({ score }: Row): number => sorted?.badness(score) ?? -1;
   const rows = onSort === undefined ? table.rows : table.rows.toSorted((one, other) => badness(other) - badness(one));
-  const isCompared = onSort !== undefined && rows.length > 1;
-  const scores = rows.map(({ score }) => score);
-  const columns = FIGURES.map((each, nth) => ({
-    ...each,
-    marks: isCompared && nth > 0 ? markExtremes(each, scores) : [],
-  }));
   return (
     <>
       <p class="vendors-about faint">
         Orders that reached the POS, in whole hours, updated every ten minutes. Percentages are of the orders.
-        {isCompared && ' ▲ is the best of a column, ▼ the worst.'}
+        {onSort && ' Press a column to see its worst first.'}
       </p>
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- scrolling needs the keyboard */}
       <section class="scroll-x" tabIndex={0} aria-label={`Figures by ${what}`}>
@@ -32,7 +25,7 @@ export function ScoreTable(table: { what: string; rows: readonly Row[]; by?: str
           <thead>
             <tr>
               <th scope="col">{what}</th>
-              {columns.map(({ name }) => (
+              {FIGURES.map(({ name }) => (
                 <th key={name} scope="col" aria-sort={onSort && name === sorted?.name ? 'descending' : undefined}>
                   {onSort ? (
                     <button type="button" class="quiet" onClick={() => onSort(name)}>
@@ -46,12 +39,12 @@ export function ScoreTable(table: { what: string; rows: readonly Row[]; by?: str
             </tr>
           </thead>
           <tbody>
-            {rows.map(({ name, href, score }, nth) => (
+            {rows.map(({ name, href, score }) => (
               <tr key={href ?? name}>
                 <th scope="row">{href === undefined ? name : <a href={href}>{name}</a>}</th>
-                {columns.map(({ name, show, parts, marks }) => (
+                {FIGURES.map(({ name, show, parts }) => (
                   <td key={name}>
-                    <Marked as={marks[nth]}>{show(score)}</Marked>
+                    {show(score)}
                     {parts?.(score).map((part) => (
                       <span key={part} class="vendors-part">
                         {part}
@@ -65,15 +58,5 @@ export function ScoreTable(table: { what: string; rows: readonly Row[]; by?: str
         </table>
       </section>
     </>
-  );
-}
-
-function Marked({ as, children }: { as: 'best' | 'worst' | undefined; children: string }) {
-  if (as === undefined) return <>{children}</>;
-  return (
-    <Badge tone={as === 'best' ? 'good' : 'bad'}>
-      <span aria-hidden="true">{as === 'best' ? '▲' : '▼'} </span>
-      {children} <span class="unseen">{as}</span>
-    </Badge>
   );
 }

@@ -16,7 +16,7 @@ export function Explained({
 }) {
   const { what, details, toDo } = explanation;
   return (
-    <div class="webhooks-explained">
+    <div class="beside webhooks-explained">
       <div>
         <p class="webhooks-what">
           <Said text={what} />.

@@ -133,7 +133,7 @@ function Begin({
   onBegin: (of: Chosen | undefined) => void;
 }) {
   return (
-    <div class={`webhooks-all ${chosen.length > 0 ? 'chosen' : ''}`}>
+    <div class={`row webhooks-all ${chosen.length > 0 ? 'chosen' : ''}`}>
       {chosen.length > 0 ? (
         <>
           <button ref={button} type="button" class="primary" onClick={() => onBegin(chosen)}>
@@ -191,7 +191,7 @@ function Run({
         {isDry ? 'Dry run: expected results' : 'Replay: results'}
       </h2>
       {isUnderWay && (
-        <div class="webhooks-progress">
+        <div class="row webhooks-progress">
           <progress
             aria-label={isDry ? 'Dry run' : 'Replay'}
             max={Math.max(count, 1)}

@@ -18,7 +18,7 @@ export function OutcomeCounts({ run, isDry }: { run: ReplayRun; isDry: boolean }
   const refused = run.refused.length;
   const [at, ...others] = locationsOf(run);
   return (
-    <ul class="webhooks-counts" aria-label="How many of each outcome">
+    <ul class="row webhooks-counts" aria-label="How many of each outcome">
       {counts.map(([outcome, count]) => (
         <li key={outcome}>
           <b>{count}</b> <Outcome outcome={outcome} isDry={isDry} />

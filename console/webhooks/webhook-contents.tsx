@@ -34,7 +34,7 @@ function Headers({ headers }: { headers: Record<string, string> }) {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   return (
     <section aria-labelledby="webhook-headers">
-      <div class="webhooks-heading">
+      <div class="apart webhooks-heading">
         <h3 id="webhook-headers">Headers</h3>
         <CopyButton text={lines.join('\n')} label="the headers" />
       </div>
@@ -64,7 +64,7 @@ function Body({ body }: { body: NonNullable<ShownWebhook['body']> }) {
   const shown = isRaw || pretty === undefined ? received : pretty;
   return (
     <section aria-labelledby="webhook-body">
-      <div class="webhooks-heading">
+      <div class="apart webhooks-heading">
         <h3 id="webhook-body">Body</h3>
         <span class="buttons">
           {pretty !== undefined && (

@@ -57,7 +57,7 @@ function LoadedWebhook({ webhookId }: { webhookId: string }) {
     >
       <Loading loaded={found}>
         {(shown) => (
-          <div class="webhooks-one">
+          <div class="beside webhooks-one">
             <Head shown={shown} />
             <Standing shown={shown} canReplay={canReplay} onReplay={() => setChosen(true)} />
             <section class="sheet" aria-labelledby="webhook-contents">

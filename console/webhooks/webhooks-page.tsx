@@ -72,7 +72,7 @@ function Found({ filter, cursor }: { filter: WebhookFilter; cursor: string }) {
           found.again();
         }}
       />
-      <Paged name="webhooks" found={found} cursor={cursor} at={at} isEmpty={({ webhooks }) => webhooks.length === 0}>
+      <Paged found={found} cursor={cursor} at={at} isEmpty={({ webhooks }) => webhooks.length === 0}>
         {(page) => <List key={cursor} page={page} replayed={replayed} chosen={chosen} isLater={cursor !== ''} />}
       </Paged>
     </>

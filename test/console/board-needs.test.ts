@@ -73,7 +73,7 @@ describe('the list of what needs a person', () => {
     expect(groups.map(({ title, count, needs }) => [title, count, ...needs.map(({ href }) => href)])).toEqual([
       ['In doubt', 1, '/console/orders/order%2F1'],
       ['Conflicts', 1, '/console/orders/order-9'],
-      ['Failed', 1, '/console/orders/order-3'],
+      ['Failed orders', 1, '/console/orders/order-3'],
       ['On hold', 1, '/console/orders/order-2'],
       ['POS systems that do not answer', 1, '/console/locations/club-4'],
       ['Silent locations', 1, '/console/locations/club-3'],

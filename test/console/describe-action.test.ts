@@ -322,6 +322,7 @@ describe('the roles that a form gives', () => {
     ['viewer,admin at club-1 and the groups nord', 'viewer, admin at Harbour club-1 and the groups nord'],
     ['viewer at the groups nord,süd', 'viewer at the groups nord, süd'],
     ['viewer at all locations', 'viewer at all locations'],
+    ['Ada at home: viewer at club-1', 'Ada at home: viewer at Harbour club-1'],
   ])('are shown in the audit with the names of locations: %s', (stored, shown) => {
     const names = { vendor: String, location: (id: string) => `Harbour ${id}` };
     const act = {

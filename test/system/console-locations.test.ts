@@ -28,6 +28,44 @@ describe('a location', () => {
     await page.getByRole('heading', { level: 1, name: 'club-1' }).waitFor();
   });
 
+  it('is offered by a filter once a part of its name is typed, also if there are thousands', async () => {
+    const { page, context } = await pass.open('/console/none');
+    await context.route('**/console/api/locations', async (route) => {
+      const answer = await route.fetch();
+      const { locations } = (await answer.json()) as { locations: object[] };
+      const many = Array.from({ length: 5_000 }, (_, nth) => ({
+        ...locations[0],
+        locationId: `many-${nth}`,
+        name: `Grill ${nth}`,
+      }));
+      await route.fulfill({ json: { locations: many } });
+    });
+    await page.goto('/console/traffic');
+    const offers = page.locator('#traffic-location-offers option');
+    await offers.first().waitFor({ state: 'attached' });
+    expect(await offers.count()).toBe(100);
+    await page.getByLabel('Location', { exact: true }).fill('grill 4999');
+    await offers.and(page.locator('[value="Grill 4999"]')).waitFor({ state: 'attached' });
+    expect(await offers.count()).toBe(1);
+  });
+
+  it('never shows its id in place of its name while names are read', async () => {
+    await pass.system.query("UPDATE locations SET name = 'Hub Two' WHERE location_id = 'hub-2'");
+    const { page, context } = await pass.open('/console/none');
+    let letGo = (): void => {};
+    const held = new Promise<void>((resolve) => (letGo = resolve));
+    await context.route('**/console/api/locations', async (route) => {
+      await held;
+      await route.continue();
+    });
+    await page.goto('/console/locations/hub-2');
+    await page.getByRole('button', { name: 'Pause …' }).waitFor();
+    expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('…');
+    letGo();
+    await page.getByRole('heading', { level: 1, name: 'Hub Two' }).waitFor();
+    await pass.system.query("UPDATE locations SET name = NULL WHERE location_id = 'hub-2'");
+  });
+
   it('shows after a test whether its settings reach the POS, and what to do if not', async () => {
     const right = await pass.open('/console/locations/hub-1');
     await right.page.getByRole('button', { name: 'Test connection' }).click();
@@ -79,6 +117,18 @@ describe('a location that an operator changes', () => {
       .filter({ hasText: /^taking orders/ })
       .waitFor();
     expect(await kitchen.textContent(), 'with the same answer').toMatch(/^open/);
+  });
+
+  it('is paused with exactly the ones that the dialog named when it opened', async () => {
+    await pass.system.query('UPDATE locations SET paused_at = NULL, paused_until = NULL, paused_reason = NULL');
+    const { page } = await pass.open('/console/locations');
+    for (const id of ['hub-1', 'hub-2']) await page.getByRole('checkbox', { name: `Choose ${id}` }).check();
+    await page.getByRole('button', { name: 'Pause 2 …' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Pause 2 locations?' });
+    await pass.system.query("UPDATE locations SET paused_at = now() WHERE location_id = 'hub-1'");
+    await page.getByRole('row', { name: /hub-1.*paused by/, includeHidden: true }).waitFor({ timeout: 60_000 });
+    expect(await dialog.count()).toBe(1);
+    await pass.system.query('UPDATE locations SET paused_at = NULL');
   });
 
   it('shows its address, telephone and back office once they are entered', async () => {

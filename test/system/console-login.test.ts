@@ -26,6 +26,13 @@ describe('a person who opens a link without a session', () => {
     expect(await page.getByRole('navigation').count()).toBe(0);
   });
 
+  it('can paste a token of any length, and nothing of it is cut off', async () => {
+    const { page } = await pass.openLoggedOut();
+    await page.getByLabel('Operator token').focus();
+    await page.keyboard.insertText('x'.repeat(300));
+    expect(await page.getByLabel('Operator token').inputValue()).toHaveLength(300);
+  });
+
   it('gets to the page of the link with the right token', async () => {
     const { page } = await pass.openLoggedOut('/console/webhooks?outcome=dropped');
     await logIn(page, ` ${OPERATOR_TOKEN} `);

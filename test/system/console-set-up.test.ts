@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { beforeAll, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { runJson } from '../support/run-json.ts';
 import { post, statusWebhook } from '../../world/system/start-system.ts';
 import { until } from '../../world/processes/until.ts';
@@ -208,6 +208,90 @@ it('an integrator without other roles sees no orders, and can add a location', a
   await press(page, 'Save');
   await says(page, 'brand-nord:11 is stored.');
   await page.getByRole('button', { name: 'Make a token …' }).waitFor();
+});
+
+describe('a form that the service judges while it is filled in', () => {
+  /** Holds the first answer to a dry run from now on. @returns what lets it go, once it was asked for */
+  const holdFirst = async (page: Page, path: string): Promise<() => Promise<void>> => {
+    let letGo = (): void => {};
+    const held = new Promise<void>((resolve) => (letGo = resolve));
+    let isFirst = true;
+    await page.route(`**${path}?dryRun=true`, async (route) => {
+      if (isFirst) {
+        isFirst = false;
+        await held;
+      }
+      await route.continue();
+    });
+    return async () => {
+      const answered = page.waitForResponse(/dryRun=true/);
+      letGo();
+      await (await answered).finished();
+      await page.evaluate('new Promise((then) => setTimeout(then, 200))');
+    };
+  };
+
+  it('asks about a choice as it is after it was made', async () => {
+    const { page } = await pass.open('/console/locations/new');
+    await page.getByLabel(/^Standard API/).check();
+    await page.getByLabel('Id', { exact: true }).fill('club-21');
+    await press(page, /^Next/);
+    await says(page, 'Settings for club-21');
+    const asked = page.waitForRequest(/dryRun=true/);
+    await page.getByLabel('Unsigned').selectOption('yes');
+    expect(JSON.parse((await asked).postData() ?? '{}')).toMatchObject({ settings: { unsigned: true } });
+  });
+
+  it('stays on its last step when the answer about an earlier text comes late', async () => {
+    const { page } = await pass.open('/console/locations/new');
+    await page.getByLabel(/^Standard API/).check();
+    await page.getByLabel('Id', { exact: true }).fill('club-20');
+    await press(page, /^Next/);
+    await page.getByLabel('Unsigned').selectOption('yes');
+    await page.getByLabel('Orders URL').fill('nonsense');
+    await page.keyboard.press('Tab');
+    await says(page, 'Orders URL is not an http or https URL.');
+    const letGo = await holdFirst(page, '/locations/club-20');
+    const asked = page.waitForRequest(/dryRun=true/);
+    await page.getByLabel('Orders URL').fill('https://old.example.com/orders');
+    await page.keyboard.press('Tab');
+    await asked;
+    await page.getByLabel('Orders URL').fill('https://pos.example.com/orders');
+    await press(page, /^Next/);
+    await page.getByRole('button', { name: 'Save' }).waitFor();
+    await letGo();
+    await press(page, 'Save');
+    await says(page, 'club-20 is stored.');
+  });
+
+  it('saves only what its preview showed', async () => {
+    const { page } = await pass.open('/console/locations/club-1');
+    await press(page, 'Edit …');
+    const letGo = await holdFirst(page, '/locations/club-1');
+    await page.getByLabel('Address', { exact: true }).fill('Hafenstr. 1');
+    await page.getByLabel('Address', { exact: true }).press('Enter');
+    await page.getByLabel('Address', { exact: true }).pressSequentially('0');
+    await letGo();
+    await says(page, 'You changed the form while it was checked. Try again.');
+    expect(await page.getByRole('dialog').count()).toBe(0);
+  });
+
+  it('sends nothing for which the audit records a refusal', async () => {
+    const typed = 'operator token issue --name iris --role integrator --location-groups brand-nord,brand-sued';
+    const { token } = await runJson<{ token: string }>(pass.system.env, typed.split(' '));
+    const { page } = await pass.open('/console/locations/new', { token });
+    await page.getByLabel(/^Standard API/).check();
+    await page.getByLabel('Id', { exact: true }).fill('brand-sued:30');
+    await page.getByLabel('Time zone').fill('Berlin');
+    await page.keyboard.press('Tab');
+    await press(page, 'Add the group brand-sued');
+    await page.getByLabel('Address', { exact: true }).fill('Hafenstr. 1');
+    await page.keyboard.press('Tab');
+    await says(page, 'Time zone is not an IANA time zone such as Europe/Berlin.');
+    expect(await pass.system.query("SELECT FROM audit WHERE action = 'be refused' AND actor_name = 'iris'")).toEqual(
+      [],
+    );
+  });
 });
 
 it('a connect link is shown once, as a text and as a QR code', async () => {

@@ -43,8 +43,8 @@ const right = ({ after, names }: Done): string =>
   after
     .replace(/^[\da-f-]{36} /, '')
     .replace(
-      / at (?!all locations|the groups )(\S+)/,
-      (_, ids: string) => ` at ${ids.split(',').map(names.location).join(', ')}`,
+      / at (?!all locations|the groups )(\S+)( and the groups .+)?$/,
+      (_, ids: string, groups = '') => ` at ${ids.split(',').map(names.location).join(', ')}${groups}`,
     )
     .replaceAll(/,(?=\S)/g, ', ');
 const inWords = ({ after }: Done): string => words(after);

@@ -35,11 +35,12 @@ export function whatChanged({ field, before, after }: Change, names = IDS): stri
 export function valueInWords(text: string | null): string | undefined {
   if (text === null || text === 'set' || text === 'changed') return undefined;
   const value = jsonIn(text);
-  if (isObject(value)) return jsonInWords(value);
+  if (isObject(value) || typeof value === 'boolean') return jsonInWords(value);
   return /^[[{].*…$/s.test(text) ? undefined : text;
 }
 
 function jsonInWords(value: unknown): string {
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (!isObject(value)) return String(value);
   const parts = Array.isArray(value)
     ? value.map(jsonInWords)

@@ -82,7 +82,7 @@ async function findWebhooks(pool: Pool, text: string, within: Within): Promise<F
 
 /** Finds a member's stored orders by the member's id, words of the name, telephone number or e-mail address. */
 export async function searchMember(pool: Pool, text: string, within: Within): Promise<FoundOrders> {
-  const named = await idsOfName(pool, text);
+  const named = await idsOfName(pool, text.replace(TITLE, ''));
   const number = numberOf(text);
   const found = await findMember(pool, text, within, { named, number });
   // A prefix for calls within a country may be part of the number, such as 8 in Kazakhstan.
@@ -90,6 +90,9 @@ export async function searchMember(pool: Pool, text: string, within: Within): Pr
   if (found.orders.length > 0 || end === number || number?.startsWith('+') === true) return found;
   return findMember(pool, text, within, { named, number: end });
 }
+
+/** What people say before a family name. */
+const TITLE = /^(mrs?|ms|miss|dr|prof|herr|frau|mme|mlle|monsieur|madame|sra?|señora?)[.\s]+(?=\S)/i;
 
 /** Digits by which a number is found if it is written in another way than it is stored. */
 const LAST_DIGITS = 8;

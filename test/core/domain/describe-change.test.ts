@@ -13,6 +13,7 @@ describe('a change', () => {
     [{ field: 'name', before: null, after: '[draft' }, 'Name: [draft'],
     [{ field: 'groups', before: '["nord"]', after: '["nord","süd"]' }, 'Groups: nord → nord, süd'],
     [{ field: 'contacts', before: 'set', after: 'set' }, 'Contacts: changed'],
+    [{ field: 'settings.unsigned', before: 'false', after: 'true' }, 'Unsigned: no → yes'],
     [
       { field: 'settings.itemMap.classic-burger', before: '7', after: '{"item":"8"}' },
       'Item map, classic-burger: 7 → Item 8',
