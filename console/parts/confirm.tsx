@@ -17,7 +17,7 @@ export function Confirm({
   isDangerous?: boolean;
   /** False while something is loaded without which it cannot be done. */
   isReady?: boolean;
-  /** Runs the action. The dialog shows an error, or the result in place of the question. */
+  /** Runs the action. The dialog shows an error, or the result in place of the question; with false, its fields do. */
   onConfirm: () => Promise<ComponentChildren | void>;
   onClose: () => void;
   children: ComponentChildren;
@@ -25,10 +25,12 @@ export function Confirm({
   const [answer, setAnswer] = useState<ComponentChildren>();
   const close = useRef<HTMLButtonElement>(null);
 
-  const confirm = async (form: HTMLFormElement): Promise<void> => {
+  const confirm = async (form: HTMLFormElement): Promise<false | void> => {
     const given = await onConfirm();
+    if (given === false) return false;
     if (given === undefined) closeDialog({ currentTarget: form });
     else setAnswer(given);
+    return undefined;
   };
 
   // The focused button was removed, so “Close” gets the focus.

@@ -7,6 +7,7 @@ import { closeDialog } from '../parts/dialog.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { Ago } from '../parts/time.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
+import { refusedFields, type FieldProblems } from '../set-up/field-problems.ts';
 import { hasOidc } from '../sign-in.ts';
 import type { OperatorGrant } from '../wire.ts';
 import { RightFields } from './right-fields.tsx';
@@ -91,10 +92,16 @@ function GiveDialog({ onToken, onDone, onClose }: Giving & { onDone: () => void;
   const [name, setName] = useState('');
   const [draft, setDraft] = useState(NOTHING);
   const right = rightOf(draft);
-  const give = async (): Promise<void> => {
-    await ask('POST', '/operators/grants', { body: { [to]: name.trim(), ...right } });
+  const [refused, setRefused] = useState<FieldProblems>({});
+  const give = async (): Promise<false | void> => {
+    try {
+      await ask('POST', '/operators/grants', { body: { [to]: name.trim(), ...right } });
+    } catch (error) {
+      setRefused(refusedFields(error, [to]));
+      return false;
+    }
     announce('The roles are given');
-    onDone();
+    return onDone();
   };
   return (
     <Confirm title="Give roles" action="Give the roles" onConfirm={give} onClose={onClose}>
@@ -126,8 +133,12 @@ function GiveDialog({ onToken, onDone, onClose }: Giving & { onDone: () => void;
         id="people-name"
         label={to === 'email' ? 'Address' : 'Group, as named by the issuer'}
         isRequired
+        refused={refused[to]}
         value={name}
-        onWrite={setName}
+        onWrite={(text) => {
+          setName(text);
+          setRefused({});
+        }}
       />
       <RightFields draft={draft} onChange={setDraft} />
     </Confirm>

@@ -56,7 +56,7 @@ it('the search offers the orders of a member by family name or number, and no UR
   for (const [nth, text] of ['Lovelace', '030 12345678'].entries()) {
     await dialog.getByRole('searchbox').fill(text);
     await dialog.getByRole('button', { name: `Search the orders of a member: ${text}, logged` }).waitFor();
-    await says(dialog, 'Nothing found.');
+    expect(await dialog.getByText('Nothing found.').count(), 'above the button that finds it').toBe(0);
     expect(await askAxe(page)).toEqual([]);
     expect(await count(), 'before a person starts it').toBe(nth);
     await page.keyboard.press('Enter');
@@ -155,6 +155,12 @@ it('roles for an address make a named token instead, while nobody can sign in by
   await dialog.getByLabel('Where').selectOption('some');
   await dialog.getByRole('group', { name: 'Locations' }).getByLabel('club-1').check();
   await says(dialog, /^Nobody can sign in by address or group here/);
+  // The service judges the address, and its field says what is wrong.
+  await dialog.getByLabel('Address').fill('ada');
+  await press(dialog, 'Give the roles');
+  await dialog.getByText('Email is not an e-mail address.').waitFor();
+  expect(await dialog.getByLabel('Address').getAttribute('aria-invalid')).toBe('true');
+  expect(pass.complaints()).toEqual([expect.stringMatching(/^400: .*grants$/)]);
   expect(await askAxe(page)).toEqual([]);
   await press(page, 'Make a named token instead');
   const token = page.getByRole('dialog', { name: 'Make a named token' });
