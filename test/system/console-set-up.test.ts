@@ -211,16 +211,14 @@ it('an integrator without other roles sees no orders, and can add a location', a
 });
 
 describe('a form that the service judges while it is filled in', () => {
-  /** Holds the first answer to a dry run from now on. @returns what lets it go, once it was asked for */
-  const holdFirst = async (page: Page, path: string): Promise<() => Promise<void>> => {
+  /** Holds so many answers to dry runs from now on. @returns what lets them go, once one was asked for */
+  const hold = async (page: Page, path: string, most: number): Promise<() => Promise<void>> => {
     let letGo = (): void => {};
     const held = new Promise<void>((resolve) => (letGo = resolve));
-    let isFirst = true;
+    let count = 0;
     await page.route(`**${path}?dryRun=true`, async (route) => {
-      if (isFirst) {
-        isFirst = false;
-        await held;
-      }
+      count += 1;
+      if (count <= most) await held;
       await route.continue();
     });
     return async () => {
@@ -251,7 +249,7 @@ describe('a form that the service judges while it is filled in', () => {
     await page.getByLabel('Orders URL').fill('nonsense');
     await page.keyboard.press('Tab');
     await says(page, 'Orders URL is not an http or https URL.');
-    const letGo = await holdFirst(page, '/locations/club-20');
+    const letGo = await hold(page, '/locations/club-20', 1);
     const asked = page.waitForRequest(/dryRun=true/);
     await page.getByLabel('Orders URL').fill('https://old.example.com/orders');
     await page.keyboard.press('Tab');
@@ -267,7 +265,7 @@ describe('a form that the service judges while it is filled in', () => {
   it('saves only what its preview showed', async () => {
     const { page } = await pass.open('/console/locations/club-1');
     await press(page, 'Edit …');
-    const letGo = await holdFirst(page, '/locations/club-1');
+    const letGo = await hold(page, '/locations/club-1', Infinity);
     await page.getByLabel('Address', { exact: true }).fill('Hafenstr. 1');
     await page.getByLabel('Address', { exact: true }).press('Enter');
     await page.getByLabel('Address', { exact: true }).pressSequentially('0');
