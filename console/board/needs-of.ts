@@ -1,6 +1,7 @@
 import { printable } from '../../src/observe/terminal-text.ts';
 import { memberNotified } from '../../src/core/domain/member-notified.ts';
 import { isHidden, type NeedKind } from '../../src/core/domain/settled-case.ts';
+import { TEST_ORDER } from '../../src/core/domain/test-order-id.ts';
 import { query } from '../api.ts';
 import { isCalled, locationName, orderName, vendorName } from '../parts/names.ts';
 import { words } from '../parts/tones.ts';
@@ -125,7 +126,8 @@ export function needsOf(
       isCall: true,
       tone: 'bad',
       hint: 'In the last 24 hours. You may have to call the member.',
-      needs: lists.failed.map(ofOrder),
+      // Who placed a test order was told at once.
+      needs: lists.failed.filter(({ id }) => !TEST_ORDER.test(id)).map(ofOrder),
     },
     {
       kind: 'changed',

@@ -1,4 +1,5 @@
 import { vendorName } from '../parts/names.ts';
+import { TEST_ORDER } from '../../src/core/domain/test-order-id.ts';
 import type { Tone } from '../parts/tones.ts';
 import type { Step } from '../../src/core/domain/remedy.ts';
 import type { ShownOrder } from '../wire.ts';
@@ -27,7 +28,7 @@ export type Standing = {
 };
 
 /** @returns undefined if nothing is wrong */
-export function whatToDo({ placement, order, notified }: ShownOrder): Standing | undefined {
+export function whatToDo({ serviceOrderId, placement, order, notified }: ShownOrder): Standing | undefined {
   const { state, problem, cause, underWay, nextAttemptAt } = placement;
   if (state === 'held' && PAUSES.includes(cause?.code ?? '')) return paused(placement);
   const isOpen = placement.finishedAt === null && !underWay;
@@ -44,6 +45,9 @@ export function whatToDo({ placement, order, notified }: ShownOrder): Standing |
     ...(canTryAgain && state !== 'in_doubt' && { failsAt: placement.deadlineAt }),
   };
   if (state === 'sent' || state === 'withdrawn') return undefined;
+  if (state === 'failed' && TEST_ORDER.test(serviceOrderId)) {
+    return { ...about, tone: 'bad', sentence: 'The test order failed', advice: 'No member waits for it.' };
+  }
   if (state === 'failed') {
     const sentence = canRestart ? 'The order failed before it could be read' : 'The order failed, which is final';
     const next = canRestart

@@ -1,3 +1,4 @@
+import { TEST_ORDER } from '../core/domain/test-order-id.ts';
 import { jsonIn } from '../core/domain/json-text.ts';
 import { NotAuthentic } from '../core/domain/errors.ts';
 import { explainDrop } from '../core/domain/explain-webhook.ts';
@@ -19,9 +20,6 @@ export function explainInVain(check: string, expected: string, webhook: StoredWe
   const { found, toDo } = explain(webhook, location);
   return failed(check, found, toDo, { request: `the last webhook: ${describeWebhook(webhook, location)}`, expected });
 }
-
-/** The id of a test order. Nothing about a real member contains one. */
-const TEST_ORDER = /certify-[0-9a-f]{16}/;
 
 /** Describes a webhook without secrets. The body is shown only if it names a test order: another may be a member's. */
 export function describeWebhook({ integration, locationId, body }: StoredWebhook, at: Location): string {

@@ -167,6 +167,10 @@ describe('the list of what needs a person', () => {
     expect(needs({}, attention, { text: 'order-6' })).toMatchObject([{ count: 1 }]);
   });
 
+  it('leaves out a failed test order, for which no member waits', () => {
+    expect(needs({ failed: [ticket('certify-0123456789abcdef', { placement: 'failed' })] })).toEqual([]);
+  });
+
   it('shows the cause of a failed order in a few words, and the stored problem of held orders', () => {
     const about = { problem: 'the POS answered 404: check ordersUrl', cause: { code: 'pos_set_up_wrong' } as const };
     const held = [ticket('a', { ...HELD, ...about })];

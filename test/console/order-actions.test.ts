@@ -34,6 +34,11 @@ const RETRY = { canRetry: true, canResolve: false } as const;
 const RESOLVE = { canRetry: false, canResolve: true } as const;
 const NEITHER = { canRetry: false, canResolve: false } as const;
 
+it('no member waits for a test order that failed', () => {
+  const test = { ...story(failed), serviceOrderId: 'certify-0123456789abcdef' };
+  expect(whatToDo(test)).toMatchObject({ sentence: 'The test order failed', advice: 'No member waits for it.' });
+});
+
 describe('the actions of an order', () => {
   it.each([
     ['a waiting order can be retried', story(), { ...RETRY, nextAt: SOON }],
