@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { kitchenInShort, saidBy } from '../../console/locations/kitchen.ts';
-import { isByPos, lengthsOf, pauseOf, pausedBy, problemOf, stateOfOrders } from '../../console/locations/pause.ts';
+import {
+  firstLength,
+  isByPos,
+  lengthsOf,
+  pauseOf,
+  pausedBy,
+  problemOf,
+  stateOfOrders,
+} from '../../console/locations/pause.ts';
 import { findLocations } from '../../console/locations/find-locations.ts';
 import {
   connectionTone,
@@ -283,4 +291,21 @@ it('the words for the state of a kitchen name the source of the state', () => {
   expect(saidBy({ source: 'operator', state: 'closed', by: null })).toBe('as an operator said');
   expect(saidBy({ source: 'pos', state: 'closed', by: null })).toBe('as its POS reported');
   expect(saidBy({ source: 'inferred', state: 'unreachable', by: null })).toBe('because its POS does not answer');
+});
+
+describe('the length that a dialog begins with', () => {
+  const ZONE = { timeZone: 'Europe/Berlin' };
+
+  it('is half an hour for a location that takes orders', () => {
+    expect(firstLength([{ ...ZONE, pausedAt: null, pausedUntil: null }], NOW).for).toBe('30');
+  });
+
+  it('is that of the pause that is in force', () => {
+    const paused = { ...ZONE, pausedAt: ago(10) };
+    expect(firstLength([{ ...paused, pausedUntil: '2027-02-01T07:00:00Z' }], NOW)).toEqual({
+      for: 'own',
+      until: '2027-02-01T08:00',
+    });
+    expect(firstLength([{ ...paused, pausedUntil: null }], NOW).for).toBe('');
+  });
 });
