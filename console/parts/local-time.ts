@@ -24,12 +24,12 @@ export function fromLocalTime(local: string, timeZone?: string): string {
 
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'.split('');
 
-/** All countries by their two letters, and their names. */
+/** All countries by their two letters, and their names. A replaced code (DD) bears the name of the new one (DE). */
 export function offeredCountries(): (readonly [code: string, name: string])[] {
   const names = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' });
   return LETTERS.flatMap((one) => LETTERS.map((other) => one + other)).flatMap((code) => {
     const name = names.of(code);
-    return name === undefined ? [] : [[code, name] as const];
+    return name === undefined || new Intl.Locale(`und-${code}`).region !== code ? [] : [[code, name] as const];
   });
 }
 

@@ -93,6 +93,13 @@ it('a restaurant that is added by the wizard takes a test order', async () => {
   await says(dialog, ticket?.providerOrderId ?? 'no ticket');
 });
 
+it('a country that is typed by its name becomes its two letters', async () => {
+  const { page } = await pass.open('/console/locations/new');
+  await page.getByLabel('Country').pressSequentially('germany');
+  await page.keyboard.press('Tab');
+  await until(async () => (await page.getByLabel('Country').inputValue()) === 'DE');
+});
+
 it('the wizard refuses the id of an existing location', async () => {
   const { page } = await pass.open('/console/locations/new');
   await page.getByLabel(/^Standard API/).check();
