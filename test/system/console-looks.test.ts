@@ -102,6 +102,15 @@ describe('the board', () => {
     }
   });
 
+  it.each([WIDE, NARROW])('says at each group what to do, in a window of %j', async (viewport) => {
+    const { page } = await pass.open('/console/', { viewport });
+    const needs = page.getByRole('region', { name: 'Needs a person' });
+    await needs.getByRole('region').nth(5).waitFor();
+    const hints = await needs.locator('.needs-hint').all();
+    expect(hints.length).toBe(await needs.getByRole('region').count());
+    for (const hint of hints) expect((await hint.boundingBox())?.width).toBeGreaterThan(100);
+  });
+
   it.each([WIDE, NARROW])('cuts off no text of a ticket in a window of %j', async (viewport) => {
     const { page } = await pass.open('/console/', { viewport });
     const tickets = page.locator('[data-ticket]');
