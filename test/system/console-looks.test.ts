@@ -297,6 +297,7 @@ const VIEWS: Record<string, (page: Page) => Promise<unknown>> = {
       .first()
       .check();
     await page.getByLabel('Id', { exact: true }).fill('new-club');
+    await page.getByLabel('Name', { exact: true }).fill('New Club');
     await press(page, /^Next/);
     await page.getByLabel('Orders URL').fill('https://pos.example.com/orders');
     await press(page, /^Next/);
@@ -314,7 +315,7 @@ const VIEWS: Record<string, (page: Page) => Promise<unknown>> = {
   'a change of a location': async (page) => {
     await page.goto(`/console/locations/${friday.misconfigured}`);
     await press(page, /^Edit/);
-    await says(page, 'Contacts at the restaurant');
+    await says(page, 'Contacts');
   },
   'a revocation': (page) => ask(page, `locations/${friday.misconfigured}`, /^Revoke/),
   traffic: async (page) => {
