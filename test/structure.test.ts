@@ -220,6 +220,22 @@ describe('the structure', () => {
     expect(importsOf(entry).filter((path) => path.startsWith('./providers/'))).toEqual(shared.sort());
   });
 
+  it('the console shows no path of a file: only the help of commands, the environment and certify name pages', () => {
+    const texts = [...filesIn('.'), ...filesIn('../console')].map(({ file, text }) => ({
+      file,
+      text: text.replaceAll(/\/\*[^]*?\*\/|^ *\/\/.*$/gm, ''),
+    }));
+    const filesWith = (pattern: RegExp): string[] =>
+      texts.flatMap(({ file, text }) => (pattern.test(text) ? [file] : [])).toSorted();
+    const naming = filesWith(/\bdocs\/[^\s'`]+\.md/).filter((file) => !/^(cli|config|operators)\//.test(file));
+    expect(naming).toEqual(['diagnostics/test-run.ts']);
+    // The developers of a POS read these checks in a terminal. A test order of the console imports none of them.
+    const checks = ['check-ticket', 'explain-in-vain', 'place-twice'].map((name) => `diagnostics/${name}.ts`);
+    expect(filesWith(/\bpageFor\(/)).toEqual([...checks, ...naming]);
+    const placed = texts.find(({ file }) => file === 'diagnostics/place-test-order.ts')?.text ?? '';
+    expect(importsOf(placed).filter((path) => checks.includes(join('diagnostics', path)))).toEqual([]);
+  });
+
   it('file names are unique, except those that every provider has', () => {
     const names = ['src', 'console', 'tools', 'test', 'world', 'packages']
       .flatMap((folder) =>

@@ -1,21 +1,22 @@
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { Badge } from '../parts/badge.tsx';
-import { now } from '../parts/clock.ts';
+import { tenSeconds } from '../parts/clock.ts';
 import { knownLocations, locationName, vendorName } from '../parts/names.ts';
 import { Page } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
 import { useNarrow } from '../parts/use-narrow.ts';
 import { useFilters } from '../parts/use-filters.ts';
 import './board.css';
-import { columnInNeed } from './column-in-need.ts';
+import { columnsInNeed, columnToOpen } from './column-in-need.ts';
 import { COLUMNS, COLUMN_NAMES, type ColumnName } from './column-of.ts';
-import { Column } from './column.tsx';
+import { Column, columnInFocus } from './column.tsx';
+import type { Filter } from './create-board.ts';
 import { Filters } from './filters.tsx';
 import { connection, followBoard } from './follow-board.ts';
 import { attention, board, draw, follow, isThere } from './live-board.ts';
+import { needsOf } from './needs-of.ts';
 import { Needs } from './needs.tsx';
 import { hasAlerts, turnAlertsOff, turnAlertsOn } from './alerts.ts';
-import { isHidden } from '../../src/core/domain/settled-case.ts';
 
 /** Shows the open orders by progress, and everything that needs a person. */
 export function BoardPage() {
@@ -29,8 +30,6 @@ export function BoardPage() {
   );
   const isWall = wall === 'true';
   const isNarrow = useNarrow();
-  const opened = useOpened();
-  const shown = COLUMNS.find((each) => each === column) ?? opened;
   useEffect(() => followBoard(filter.group), [filter.group]);
   useLayoutEffect(() => {
     board.narrow(filter);
@@ -65,13 +64,16 @@ export function BoardPage() {
             {isWall ? 'Menu' : 'Wall display'}
           </button>
         </Needs>
-        {isNarrow && <Chooser shown={shown} choose={(next) => change({ column: (chosen = next) })} />}
-        {/* eslint-disable-next-line jsx-a11y/no-static-element-interactions */}
-        <div class="board-columns" onKeyDown={crossColumns}>
-          {(isNarrow ? [shown] : COLUMNS).map((each) => (
-            <Column key={`${each} ${isNarrow}`} column={each} isAlone={isNarrow} />
-          ))}
-        </div>
+        {isNarrow ? (
+          <OneColumn asked={column} filter={filter} choose={(next) => change({ column: (chosen = next) })} />
+        ) : (
+          // eslint-disable-next-line jsx-a11y/no-static-element-interactions
+          <div class="board-columns" onKeyDown={crossColumns}>
+            {COLUMNS.map((each) => (
+              <Column key={each} column={each} isAlone={false} />
+            ))}
+          </div>
+        )}
       </Page>
     </div>
   );
@@ -79,18 +81,6 @@ export function BoardPage() {
 
 /** The column that was chosen last, for when the reader comes back to the board. */
 let chosen: ColumnName | undefined;
-
-/** The column that a small screen opens on. It stays until the reader chooses another. */
-function useOpened(): ColumnName {
-  const opened = useRef(chosen);
-  if (opened.current === undefined && isThere.value && attention.value !== undefined) {
-    const cases = new Map(attention.value.cases.map((each) => [`${each.kind} ${each.id}`, each]));
-    opened.current = columnInNeed(board, ({ id, endedAt }) =>
-      isHidden('failed', cases.get(`order ${id}`), endedAt ?? Infinity, now.peek()),
-    );
-  }
-  return opened.current ?? 'placed';
-}
 
 /** Whether new needs make a sound and a notification. A browser asks once. */
 function Alerts() {
@@ -135,29 +125,38 @@ function Standing() {
   );
 }
 
-/** The choice of a column on a small screen. */
-function Chooser({ shown, choose }: { shown: ColumnName; choose: (column: ColumnName) => void }) {
-  follow(...COLUMNS, 'in_doubt', 'held');
-  const troubled = new Set(
-    [...board.lists.in_doubt, ...board.lists.held, ...board.lists.failed].map((each) => each.column),
-  );
+/** A column on a small screen, and the choice of it. @param about.asked the column that the address names, if any */
+function OneColumn({ asked, filter, choose }: { asked: string; filter: Filter; choose: (next: ColumnName) => void }) {
+  follow(...COLUMNS, 'in_doubt', 'held', 'left_out');
+  const needs = needsOf(board.lists, attention.value, filter, tenSeconds.value).flatMap((group) => group.needs);
+  const troubled = columnsInNeed(board, needs);
+  const opened = useRef(chosen);
+  const isEmpty = opened.current === undefined || board.lists[opened.current].length === 0;
+  // It stays until the reader chooses another, or it has become empty without the focus.
+  if (isEmpty && !columnInFocus() && isThere.value && attention.value) opened.current = columnToOpen(board, troubled);
+  const shown = COLUMNS.find((each) => each === asked) ?? opened.current ?? 'placed';
   return (
-    <fieldset class="board-chooser">
-      <legend class="unseen">Column</legend>
-      {COLUMNS.map((column) => (
-        <button
-          key={column}
-          type="button"
-          class={troubled.has(column) ? 'troubled' : ''}
-          aria-pressed={column === shown}
-          onClick={() => choose(column)}
-        >
-          <b>{board.lists[column].length.toLocaleString('en')}</b> <span>{COLUMN_NAMES[column]}</span>
-          {board.late[column] > 0 && <span>{board.late[column].toLocaleString('en')} late</span>}
-          {troubled.has(column) && <span class="unseen"> needs a person</span>}
-        </button>
-      ))}
-    </fieldset>
+    <>
+      <fieldset class="board-chooser">
+        <legend class="unseen">Column</legend>
+        {COLUMNS.map((column) => (
+          <button
+            key={column}
+            type="button"
+            class={troubled.includes(column) ? 'troubled' : ''}
+            aria-pressed={column === shown}
+            onClick={() => choose(column)}
+          >
+            <b>{board.lists[column].length.toLocaleString('en')}</b> <span>{COLUMN_NAMES[column]}</span>
+            {board.late[column] > 0 && <span>{board.late[column].toLocaleString('en')} late</span>}
+            {troubled.includes(column) && <span class="unseen"> needs a person</span>}
+          </button>
+        ))}
+      </fieldset>
+      <div class="board-columns">
+        <Column key={shown} column={shown} isAlone />
+      </div>
+    </>
   );
 }
 

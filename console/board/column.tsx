@@ -138,7 +138,7 @@ const MOVES = new Map(
   }),
 );
 
-function columnInFocus(): string | null | undefined {
+export function columnInFocus(): string | null | undefined {
   return document.activeElement?.closest('[data-column]')?.getAttribute('data-column');
 }
 

@@ -42,7 +42,7 @@ export type NeedGroup = {
   kind: NeedKind;
   title: string;
   tone: 'bad' | 'warn';
-  /** What to do. */
+  /** What to do, in a few words. */
   hint: string;
   /** True if it affects all orders. */
   isWide?: true;
@@ -100,7 +100,7 @@ export function needsOf(
       title: 'In doubt',
       isCall: true,
       tone: 'bad',
-      hint: 'Call the restaurant, or look at the POS: is the ticket there?',
+      hint: 'Ask whether the ticket is there.',
       needs: lists.in_doubt.map(ofOrder),
     },
     {
@@ -108,7 +108,7 @@ export function needsOf(
       title: 'Cancel by phone',
       isCall: true,
       tone: 'bad',
-      hint: 'Call the restaurant, then enter its answer.',
+      hint: 'Call, then enter the answer.',
       needs: byPhone.map(ofCancel),
       ...(!isFiltered && { count: attention?.cancelByPhoneTotal ?? 0 }),
     },
@@ -117,7 +117,7 @@ export function needsOf(
       title: 'Conflicts',
       isCall: true,
       tone: 'bad',
-      hint: 'The POS contradicts what the member was told.',
+      hint: 'Ask which status is right.',
       needs: within(attention?.conflicts).map(ofConflict),
     },
     {
@@ -125,7 +125,7 @@ export function needsOf(
       title: 'Failed orders',
       isCall: true,
       tone: 'bad',
-      hint: 'In the last 24 hours. You may have to call the member.',
+      hint: 'You may have to call the member.',
       // Who placed a test order was told at once.
       needs: lists.failed.filter(({ id }) => !TEST_ORDER.test(id)).map(ofOrder),
     },
@@ -134,7 +134,7 @@ export function needsOf(
       title: 'Changed after it was sent',
       isCall: true,
       tone: 'bad',
-      hint: 'The ticket is unchanged. Tell the restaurant, then enter its answer.',
+      hint: 'Call, then enter the answer.',
       needs: within(attention?.changed).map(ofChange),
     },
     {
@@ -142,7 +142,7 @@ export function needsOf(
       title: 'On hold',
       isCall: true,
       tone: 'warn',
-      hint: 'They continue automatically once the cause is fixed.',
+      hint: 'Fix the cause.',
       needs: ofHeld(lists.held, ({ id }) => Boolean(cases.get(`order ${id}`)?.holder)),
       count: lists.held.length,
     },
@@ -150,7 +150,7 @@ export function needsOf(
       kind: 'left_out',
       title: 'Left out',
       tone: 'warn',
-      hint: 'A part of the order was unusable and is not on the ticket. Ask the platform to correct it.',
+      hint: 'Ask the platform to correct it.',
       needs: lists.left_out.map(ofLacking),
     },
     ofUnreachable(within(attention?.unreachable)),
@@ -237,7 +237,7 @@ function ofUnreachable(unreachable: readonly Attention['unreachable'][number][])
     title: 'POS systems that do not answer',
     isCall: true,
     tone: 'bad',
-    hint: 'Call the restaurant, or the vendor if there are many.',
+    hint: 'Call the restaurant or the vendor.',
     needs: unreachable.map((each) => ({
       key: `unreachable:${each.locationId}`,
       ...ofLocation(each.locationId),
@@ -255,7 +255,7 @@ function ofSilent(silent: readonly Attention['silent'][number][]): Listed {
     title: 'Silent locations',
     isCall: true,
     tone: 'warn',
-    hint: 'Tickets were sent, but the POS has sent nothing since.',
+    hint: 'Call the restaurant.',
     needs: silent.map((each) => ({
       key: `silent:${each.locationId}`,
       ...ofLocation(each.locationId),
@@ -273,7 +273,7 @@ function ofUnreachedContacts(unreachedContacts: readonly Attention['unreachedCon
     title: 'Restaurants not notified',
     isCall: true,
     tone: 'warn',
-    hint: 'A contact could not be told about orders. Call the restaurant, then correct the contact.',
+    hint: 'Call, and correct the contact.',
     needs: unreachedContacts.map((each) => ({
       key: `unreachedContacts:${each.locationId}`,
       ...ofLocation(each.locationId),
@@ -291,7 +291,7 @@ function ofDropped(dropped: readonly Attention['dropped'][number][]): Listed {
     title: 'Dropped webhooks',
     isCall: true,
     tone: 'warn',
-    hint: 'They are stored. Fix the reason, then replay them.',
+    hint: 'Fix the reason, then replay.',
     needs: dropped.map((each) => ({
       key: `dropped:${each.locationId}:${each.integration}`,
       ...ofLocation(each.locationId, each.count),

@@ -89,7 +89,7 @@ function Group({ group, onOpen }: Shared & { group: NeedGroup }) {
       style={{ flexGrow: lengthOf(title, needs.slice(0, FEW)) }}
       aria-labelledby={titleId}
     >
-      <h3 id={titleId} title={hint}>
+      <h3 id={titleId}>
         {title}{' '}
         <Badge tone={needs.length === 0 ? 'plain' : tone}>
           <span translate={false}>{count.toLocaleString('en')}</span>
@@ -122,10 +122,10 @@ function Group({ group, onOpen }: Shared & { group: NeedGroup }) {
   );
 }
 
-/** The characters that the longest line has more than the narrowest group holds. At least 1. */
+/** The characters that the longest line has more than the narrowest group holds. A longer line wraps. */
 function lengthOf(title: string, needs: readonly Need[]): number {
   const lines = needs.flatMap(({ name, code, brief }) => [`${code ?? name} 99 min`, ...brief]);
-  return Math.max(1, ...[`${title} 99`, ...lines].map(({ length }) => length - 16));
+  return Math.min(12, Math.max(1, ...[`${title} 9,999`, ...lines].map(({ length }) => length - 16)));
 }
 
 type About = Shared & { needs: Need[]; known: typeof knownLocations.value; labelledBy: string };

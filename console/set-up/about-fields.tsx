@@ -1,4 +1,5 @@
 import { useMemo } from 'preact/hooks';
+import { labelOf } from '../../src/core/domain/label-of.ts';
 import { scopeOf } from '../may.ts';
 import { Choice, FieldGroup, Text, Tick } from '../parts/form.tsx';
 import { offeredCountries, offeredZones } from '../parts/local-time.ts';
@@ -11,11 +12,14 @@ export function AboutFields({
   draft,
   problems,
   groups,
+  isNew = false,
   onChange,
 }: {
   draft: AboutDraft;
   problems: FieldProblems;
   groups: readonly string[];
+  /** A new location must have a name. An older one may have none. */
+  isNew?: boolean;
   onChange: (draft: AboutDraft) => void;
 }) {
   const zones = useMemo(offeredZones, []);
@@ -23,17 +27,23 @@ export function AboutFields({
   const chosen = linesOf(draft.groups);
   const offered = (scopeOf('integrator')?.groups ?? groups).filter((group) => !chosen.includes(group));
   const shared = (name: Exclude<keyof AboutDraft, 'contacts'>) => ({
+    label: labelOf(name),
     refused: problems[name],
     value: draft[name],
     onWrite: (text: string) => onChange({ ...draft, [name]: text }),
   });
   return (
     <>
-      <Text id="about-name" label="Name" hint="For people." placeholder="Trattoria Nord" {...shared('name')} />
+      <Text
+        id="about-name"
+        hint="Everybody sees it."
+        placeholder="Trattoria Nord"
+        isRequired={isNew}
+        {...shared('name')}
+      />
       <div class="field-row">
         <Text
           id="about-country"
-          label="Country"
           hint="Type its name, then choose. For telephone numbers."
           placeholder="DE"
           offers={countries}
@@ -45,17 +55,15 @@ export function AboutFields({
         />
         <Text
           id="about-zone"
-          label="Time zone"
           hint="Type a city, then choose."
           placeholder="Europe/Berlin"
           offers={zones}
           {...shared('timeZone')}
         />
       </div>
-      <Text id="about-address" label="Address" maxLength={300} {...shared('address')} />
+      <Text id="about-address" maxLength={300} {...shared('address')} />
       <Text
         id="about-back-office"
-        label="Back office of the POS"
         hint="The https address where colleagues open it."
         inputMode="url"
         maxLength={2_000}
@@ -63,7 +71,6 @@ export function AboutFields({
       />
       <Text
         id="about-groups"
-        label="Groups"
         hint="One per line, such as its brand and its region. Roles and lists can be limited to a group."
         lines={2}
         maxLength={6_000}
@@ -79,7 +86,7 @@ export function AboutFields({
           </button>
         ))}
       />
-      <FieldGroup id="about-contacts" label="Contacts at the restaurant" refused={problems['contacts']}>
+      <FieldGroup id="about-contacts" label={labelOf('contacts')} refused={problems['contacts']}>
         {draft.contacts.map((contact, nth) => (
           <Contact
             // oxlint-disable-next-line react/no-array-index-key -- two contacts may have the same texts
@@ -126,30 +133,30 @@ function Contact({
 }) {
   const id = `contact-${nth + 1}`;
   const { about } = contact;
-  const shared = (field: Exclude<keyof ContactDraft, 'about'>, label: string, path = `.${field}`) => ({
+  const shared = (field: Exclude<keyof ContactDraft, 'about'>, label = labelOf(field), path = `.${field}`) => ({
     id: `${id}-${field}`,
     label,
     refused: refusedOf(path),
     value: contact[field],
     onWrite: (text: string) => onChange({ ...contact, [field]: text }),
   });
-  const choice = (field: 'via' | 'language', label: string) => {
-    const { onWrite: onChoose, ...others } = shared(field, label);
+  const choice = (field: 'via' | 'language') => {
+    const { onWrite: onChoose, ...others } = shared(field);
     return { ...others, onChoose };
   };
   return (
     <FieldGroup id={id} label={`Contact ${nth + 1}`} refused={refusedOf('')}>
       <div class="field-row">
         <Text {...shared('name', 'Name of the contact')} />
-        <Text {...shared('email', 'E-mail')} />
-        <Text {...shared('phone', 'Phone')} placeholder="+4930123456" />
+        <Text {...shared('email')} />
+        <Text {...shared('phone')} placeholder="+4930123456" />
       </div>
       <div class="field-row">
-        <Choice {...choice('via', 'Told about orders')} options={VIA} />
+        <Choice {...choice('via')} options={VIA} />
         {contact.via !== '' && (
           <>
-            <Choice {...choice('language', 'Language')} options={LANGUAGES} />
-            <Text {...shared('afterMinutes', 'After, in minutes')} type="number" />
+            <Choice {...choice('language')} options={LANGUAGES} />
+            <Text {...shared('afterMinutes')} type="number" />
             <Text {...shared('quietFrom', 'Quiet from', '.quiet.from')} type="time" />
             <Text {...shared('quietTo', 'Quiet until', '.quiet.to')} type="time" />
           </>

@@ -122,9 +122,9 @@ function Facts({ location }: { location: ShownLocation }) {
           </div>
         ))}
       </dd>
-      <dt>POS</dt>
+      <dt>{labelOf('integration')}</dt>
       <dd>{vendorName(integration)}</dd>
-      <dt>Back office</dt>
+      <dt>{labelOf('backOfficeUrl')}</dt>
       <dd>{location.backOfficeUrl ?? <None />}</dd>
       {Object.entries(settings).map(([setting, shown]) => (
         <Setting key={setting} name={setting} shown={shown} />
@@ -343,7 +343,7 @@ function ChoosePos({
   return (
     <Choice
       id="edit-integration"
-      label="POS"
+      label={labelOf('integration')}
       hint={
         edit.integration !== base.integration && (
           <>

@@ -1,5 +1,6 @@
 import { useLocation } from 'preact-iso';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { labelOf } from '../../src/core/domain/label-of.ts';
 import { ask } from '../api.ts';
 import { may, scopeOf } from '../may.ts';
 import { announce } from '../parts/announce.ts';
@@ -52,7 +53,7 @@ function Wizard({ providers }: { providers: readonly ShownProvider[] }) {
   const provider = providers.find(({ integration }) => integration === draft.integration);
   const fields = provider === undefined ? [] : fieldsOf(provider.settings);
   const settings = draft.settings[draft.integration] ?? draftOf(fields, {});
-  const isFilled = provider !== undefined && draft.locationId !== '';
+  const isFilled = provider !== undefined && draft.locationId !== '' && draft.about.name.trim() !== '';
   const now = stepOf(step, isFilled, would?.of === draft);
   const heading = useRef<HTMLHeadingElement>(null);
   const shown = useRef(now);
@@ -95,7 +96,7 @@ function Wizard({ providers }: { providers: readonly ShownProvider[] }) {
     await send('', typeof would?.etag === 'string' ? { 'if-match': would.etag } : { 'if-none-match': '*' });
     await untilAllowed(draft.locationId);
     await readNames().catch(() => {});
-    announce(`${nameOf(draft)} is stored`);
+    announce(`${draft.about.name} is stored`);
     route(`${pageOf.location(draft.locationId)}?added=1`);
     forgetNewLocation();
   };
@@ -105,7 +106,7 @@ function Wizard({ providers }: { providers: readonly ShownProvider[] }) {
       <Steps now={now} />
       <div class="sheet">
         <h2 ref={heading} tabIndex={-1}>
-          {now === 1 ? 'Which restaurant, and which POS?' : now === 2 ? `Settings for ${nameOf(draft)}` : 'Save it'}
+          {now === 1 ? 'Which restaurant, and which POS?' : now === 2 ? `Settings for ${draft.about.name}` : 'Save it'}
         </h2>
         <Form
           key={now}
@@ -186,7 +187,7 @@ function First({
     <>
       <FieldGroup
         id="new-pos"
-        label="POS"
+        label={labelOf('integration')}
         isRequired
         problem={draft.integration === '' ? 'Choose a POS.' : undefined}
         refused={problems['integration']}
@@ -235,6 +236,7 @@ function First({
         draft={draft.about}
         problems={problems}
         groups={knownGroups()}
+        isNew
         onChange={(about) => put({ about })}
       />
     </>
@@ -253,16 +255,13 @@ function Review({ would: { created, locationId, changes, warnings, of } }: { wou
   return (
     <>
       <p>
-        The settings fit. This will be stored for <b>{nameOf(of)}</b>. Orders that wait for it are sent at once.
+        The settings of the POS are complete. This will be stored for <b>{of.about.name}</b>. Orders that wait for it
+        are sent at once.
       </p>
       <Changes changes={changes} isNew />
       <Warnings warnings={warnings} />
     </>
   );
-}
-
-function nameOf({ about, locationId }: NewLocation): string {
-  return about.name.trim() || locationId;
 }
 
 const AGAIN_MS = 500;

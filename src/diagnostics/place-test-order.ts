@@ -1,12 +1,12 @@
 import { perhapsTaken, classifyError } from '../core/domain/classify-error.ts';
-import { problemOf } from '../core/domain/explain-cause.ts';
+import { helpWith, problemOf } from '../core/domain/explain-cause.ts';
 import type { Problem } from '../core/domain/placement-cause.ts';
 import { attemptLimit } from '../core/domain/timing.ts';
 import type { LocationDeps } from '../core/locations/check-location.ts';
 import { storeOrderRef } from '../core/transitions/placement-outcomes.ts';
 import { endAttempt } from '../core/transitions/record-attempt.ts';
 import { beginTestOrder, endTestOrder, type PlacedTest } from '../core/test-orders/test-order.ts';
-import { beginSending, fixForAnswer, openLocation } from './send-test-order.ts';
+import { beginSending, openLocation } from './send-test-order.ts';
 import { makeTestOrder } from './test-run.ts';
 
 /** The only item of a test order. */
@@ -42,9 +42,8 @@ export async function placeTestOrder(deps: LocationDeps, locationId: string, ite
     if ('error' in call) {
       problem = classifyError(call.error);
       await endAttempt(pool, serviceOrderId, call.attempt);
-      const toDo = perhapsTaken(call.error)
-        ? 'The POS may have the ticket: look there, and remove it.'
-        : fixForAnswer(call.exchange, location);
+      const [{ say } = { say: '' }] = helpWith(problem.cause, location);
+      const toDo = perhapsTaken(call.error) ? 'The POS may have the ticket: look there, and remove it.' : say;
       return { state: 'failed', problem: problem.problem, toDo };
     }
     const { given: ref = {}, attempt } = call;

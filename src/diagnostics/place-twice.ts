@@ -7,7 +7,7 @@ import type { TestClaim } from '../core/test-orders/test-order.ts';
 import { endAttempt } from '../core/transitions/record-attempt.ts';
 import { storeOrderRef } from '../core/transitions/placement-outcomes.ts';
 import { failed, ok, skipped, type Check } from './check.ts';
-import { beginSending, fixForAnswer, type SentOrder } from './send-test-order.ts';
+import { beginSending, type Exchange, type SentOrder } from './send-test-order.ts';
 import { pageFor, type PlaceDeps } from './test-run.ts';
 
 /** `ids` are all ticket ids that the POS named, also in the answers that we treat as lost. */
@@ -72,6 +72,27 @@ export async function placeTwice(
 
 function idsOf(call: SentOrder): string[] {
   return 'given' in call && call.given?.providerOrderId !== undefined ? [call.given.providerOrderId] : [];
+}
+
+/** Suggests a fix to the developers of a POS that does not take the order. If it is built for us, it is more specific. */
+function fixForAnswer(exchange: Exchange | undefined, location: Location): string {
+  const page = pageFor(location, 'orders');
+  if (location.provider.builtForUs === undefined || exchange === undefined)
+    return `see what each answer means: ${page}`;
+  const { status } = exchange;
+  if (status === undefined)
+    return `check that ordersUrl leads to the POS. If it does, answer first, then print: ${page}`;
+  if (status === 401 || status === 403) {
+    return (
+      'your check of our signature refused it: the key is the base64 behind whsec_, decoded; sign the raw bytes: ' +
+      pageFor(location, 'the-signature')
+    );
+  }
+  if (status === 404 || status === 405) {
+    return `check the path of ordersUrl, which is --orders-url of npm run certify: ${page}`;
+  }
+  if (status >= 500) return `your bridge failed on this order: check its log. ${page}`;
+  return `see what each answer means: ${page}`;
 }
 
 function judgeFirst(first: SentOrder, location: Location): Check {

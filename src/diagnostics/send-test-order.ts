@@ -13,7 +13,7 @@ import {
 import { getLocation, refuseHosts, WrongLocation, type Location } from '../core/locations/locations.ts';
 import { beginAttempt, type AttemptEnd } from '../core/transitions/record-attempt.ts';
 import type { TestClaim } from '../core/test-orders/test-order.ts';
-import { pageFor, type PlaceDeps } from './test-run.ts';
+import type { PlaceDeps } from './test-run.ts';
 
 /** @returns the location, or why it cannot be used. @throws WrongLocation if there is no such location */
 export async function openLocation(
@@ -64,27 +64,6 @@ function outcomeOf(call: WatchedCall<OrderRef | undefined>): Omit<AttemptEnd, 'a
   const { httpStatus } = error as { httpStatus?: number };
   const outcome = error instanceof Error ? error.name : 'unknown';
   return { outcome, httpStatus, error: classifyError(error).problem };
-}
-
-/** Suggests a fix if the POS does not accept the order. For a POS that is built for us the fix is more specific. */
-export function fixForAnswer(exchange: Exchange | undefined, location: Location): string {
-  const page = pageFor(location, 'orders');
-  if (location.provider.builtForUs === undefined || exchange === undefined)
-    return `see what each answer means: ${page}`;
-  const { status } = exchange;
-  if (status === undefined)
-    return `check that ordersUrl leads to the POS. If it does, answer first, then print: ${page}`;
-  if (status === 401 || status === 403) {
-    return (
-      'your check of our signature refused it: the key is the base64 behind whsec_, decoded; sign the raw bytes: ' +
-      pageFor(location, 'the-signature')
-    );
-  }
-  if (status === 404 || status === 405) {
-    return `check the path of ordersUrl, which is --orders-url of npm run certify: ${page}`;
-  }
-  if (status >= 500) return `your bridge failed on this order: check its log. ${page}`;
-  return `see what each answer means: ${page}`;
 }
 
 /** How long a body may take to end after its status came. */

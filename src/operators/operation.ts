@@ -305,10 +305,10 @@ export const noSuch = {
   location: 'No location has this id.',
 } as const;
 
-/** The wrong settings of a location, with their paths in the body. */
-function issuesOf(cause: WrongLocation['cause']): { issues: ShapeIssue[] } | undefined {
-  if (cause?.code !== 'wrong_settings') return undefined;
-  return { issues: cause.issues.map(inSettings) };
+/** The wrong fields of a location, with their paths in the body. */
+function issuesOf({ cause, issues }: WrongLocation): { issues: readonly ShapeIssue[] } | undefined {
+  if (cause?.code === 'wrong_settings') return { issues: cause.issues.map(inSettings) };
+  return issues && { issues };
 }
 
 /** @throws NotDone if it is a past order, which can at most be read */
@@ -327,7 +327,7 @@ export async function perform(operation: Operation, caller: Caller, input: Optio
   const done = await operation.run(caller, input).catch((error: unknown) => {
     if (!(error instanceof WrongLocation)) throw error;
     if (error.cause?.code === 'no_location') return undefined;
-    throw new NotDone(400, error.message, issuesOf(error.cause));
+    throw new NotDone(400, error.message, issuesOf(error));
   });
   if (typeof done !== 'object' || done === null) {
     const { of } = operation.access;

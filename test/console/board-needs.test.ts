@@ -86,6 +86,7 @@ describe('the list of what needs a person', () => {
       ],
     ]);
     expect(groups.filter(({ isCall }) => !isCall)).toEqual([]);
+    expect(groups.filter(({ hint }) => hint.length > 36)).toEqual([]);
     expect(groups.flatMap(({ needs }) => needs.map(({ detail }) => detail))).toEqual([
       'club-1: no answer',
       'club-1: the POS reported cancelled',

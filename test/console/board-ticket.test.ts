@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { columnInNeed } from '../../console/board/column-in-need.ts';
+import { columnsInNeed, columnToOpen } from '../../console/board/column-in-need.ts';
 import { inShort } from '../../src/core/domain/explain-cause.ts';
 import { itemsThatFit, linesOf } from '../../console/board/items-that-fit.ts';
+import { needsOf } from '../../console/board/needs-of.ts';
 import { ticketOf, type Ticket } from '../../console/board/ticket-of.ts';
 import { elsewhere, wrongWith } from '../../console/board/wrong-with.ts';
 import { dayAndTime } from '../../console/parts/clock-time.ts';
@@ -133,21 +134,63 @@ describe('the items on a ticket', () => {
 
 describe('the column that a phone opens on', () => {
   const late = { signalledAt: at(-40), requestedAt: at(-5), memberState: 'preparing' } as const;
+  const attention: Attention = {
+    ...NO_ATTENTION,
+    conflicts: [
+      {
+        serviceOrderId: 'contradicted',
+        callOutCode: null,
+        locationId: 'club-1',
+        status: 'completed',
+        recordedAt: at(-1),
+        webhookId: null,
+      },
+    ],
+    cases: [
+      {
+        kind: 'order',
+        id: 'aside',
+        locationId: 'club-1',
+        holder: null,
+        givenBy: null,
+        takenAt: null,
+        snoozedUntil: null,
+        snoozedAt: null,
+        closedAt: at(1),
+      },
+    ],
+  };
   it.each<[string, Record<string, Partial<BoardOrder>>, string]>([
     ['there is no order', {}, 'placed'],
     ['all is well', { one: { memberState: 'confirmed' } }, 'confirmed'],
     ['an order is late', { one: {}, two: late }, 'preparing'],
     ['one order failed, and another is late', { one: { placement: 'failed' }, two: late }, 'failed'],
-    ['the failed order is set aside', { aside: { placement: 'failed' }, two: late }, 'preparing'],
+    ['the case of the failed order is closed', { aside: { placement: 'failed' }, two: late }, 'preparing'],
+    [
+      'a webhook contradicts the end of an order, and another is late',
+      { contradicted: { memberState: 'cancelled', endedAt: at(-5) }, two: late },
+      'done',
+    ],
     [
       'one order is held, and another failed',
       { one: { placement: 'failed' }, two: { ...HELD, memberState: 'placed' } },
       'placed',
     ],
-    ['one order is held, and another is in doubt', { one: { ...HELD, memberState: 'placed' }, two: IN_DOUBT }, 'sent'],
+    [
+      'two orders of a location are held, and another failed',
+      { one: { placement: 'failed' }, two: { ...HELD, memberState: 'placed' }, three: { ...HELD, memberState: null } },
+      'placed',
+    ],
+    [
+      'one order is held, and another is in doubt',
+      { one: { ...HELD, memberState: 'placed' }, two: IN_DOUBT },
+      'placed',
+    ],
   ])('is "$2" when $0', (_, orders, column) => {
     const board = boardOf(Object.entries(orders).map(([id, some]) => order(id, some)));
-    expect(columnInNeed(board, ({ id }) => id === 'aside')).toBe(column);
+    const groups = needsOf(board.lists, attention, { location: '', integration: '', text: '' }, NOW);
+    const needs = groups.flatMap((group) => group.needs);
+    expect(columnToOpen(board, columnsInNeed(board, needs))).toBe(column);
   });
 });
 

@@ -95,6 +95,14 @@ describe('the board', () => {
   });
 });
 
+it('the board on a phone leaves the column that it opened once this column is empty', async () => {
+  await pass.system.seedOrder({ serviceOrderId: 'order-leaves', locationId: 'club-1' });
+  const { page } = await pass.open('/console/?text=order-leaves', { viewport: { width: 390, height: 844 } });
+  await ticket(page, 'Sent', 'order-leaves').waitFor();
+  await pass.pos.sendStatus(await webhookAt(0), { serviceOrderId: 'order-leaves', status: 'READY' });
+  await ticket(page, 'Ready', 'order-leaves').waitFor();
+});
+
 it('the board says that members are not notified while live messages wait', async () => {
   const { system } = pass;
   const { page } = await pass.open();

@@ -102,6 +102,15 @@ describe('the board', () => {
     }
   });
 
+  it.each([WIDE, NARROW])('says at each group what to do, in a window of %j', async (viewport) => {
+    const { page } = await pass.open('/console/', { viewport });
+    const needs = page.getByRole('region', { name: 'Needs a person' });
+    await needs.getByRole('region').nth(5).waitFor();
+    const hints = await needs.locator('.needs-hint').all();
+    expect(hints.length).toBe(await needs.getByRole('region').count());
+    for (const hint of hints) expect((await hint.boundingBox())?.width).toBeGreaterThan(100);
+  });
+
   it.each([WIDE, NARROW])('cuts off no text of a ticket in a window of %j', async (viewport) => {
     const { page } = await pass.open('/console/', { viewport });
     const tickets = page.locator('[data-ticket]');
@@ -288,6 +297,7 @@ const VIEWS: Record<string, (page: Page) => Promise<unknown>> = {
       .first()
       .check();
     await page.getByLabel('Id', { exact: true }).fill('new-club');
+    await page.getByLabel('Name', { exact: true }).fill('New Club');
     await press(page, /^Next/);
     await page.getByLabel('Orders URL').fill('https://pos.example.com/orders');
     await press(page, /^Next/);
@@ -305,7 +315,7 @@ const VIEWS: Record<string, (page: Page) => Promise<unknown>> = {
   'a change of a location': async (page) => {
     await page.goto(`/console/locations/${friday.misconfigured}`);
     await press(page, /^Edit/);
-    await says(page, 'Contacts at the restaurant');
+    await says(page, 'Contacts');
   },
   'a revocation': (page) => ask(page, `locations/${friday.misconfigured}`, /^Revoke/),
   traffic: async (page) => {

@@ -41,8 +41,10 @@ it('a restaurant that is added by the wizard takes a test order', async () => {
   expect(await zones.filter({ hasText: 'New York, UTC' }).getAttribute('value')).toBe('America/New_York');
   expect(await askAxe(page)).toEqual([]);
   await page.getByLabel('Id', { exact: true }).fill('club-9');
-  await page.getByLabel('Name', { exact: true }).fill('Trattoria Nord');
   await press(page, 'Add the group brand-nord');
+  await press(page, /^Next/);
+  expect(await problemOf(page, 'Name')).toBe('Fill this in.');
+  await page.getByLabel('Name', { exact: true }).fill('Trattoria Nord');
   await press(page, /^Next/);
   // The step is not left.
   await until(async () => (await page.evaluate(focused)).name === 'Time zone');
@@ -60,6 +62,7 @@ it('a restaurant that is added by the wizard takes a test order', async () => {
   expect(await askAxe(page)).toEqual([]);
   await page.getByLabel('Orders URL').fill(pass.pos.ordersUrl);
   await press(page, /^Next/);
+  await page.getByRole('row', { name: 'POS Standard API' }).waitFor();
   await page.getByRole('row', { name: `Orders URL ${new URL(pass.pos.ordersUrl).origin}/…` }).waitFor();
   expect(await askAxe(page)).toEqual([]);
   expect(await pass.system.query("SELECT FROM locations WHERE location_id = 'club-9'")).toEqual([]);
@@ -104,6 +107,7 @@ it('the wizard refuses the id of an existing location', async () => {
   const { page } = await pass.open('/console/locations/new');
   await page.getByLabel(/^Standard API/).check();
   await page.getByLabel('Id', { exact: true }).fill('club-1');
+  await page.getByLabel('Name', { exact: true }).fill('Bistro 1');
   await press(page, /^Next/);
   await says(page, 'A location with this id exists already.');
   await page.getByLabel('Id', { exact: true }).fill('club-10');
@@ -120,6 +124,7 @@ it('a field of an earlier step that is refused leads back to that step', async (
   const { page } = await pass.open('/console/locations/new');
   await page.getByLabel(/^Standard API/).check();
   await page.getByLabel('Id', { exact: true }).fill('club-12');
+  await page.getByLabel('Name', { exact: true }).fill('Bistro 12');
   await press(page, /^Next/);
   await page.getByLabel('Orders URL').fill(pass.pos.ordersUrl);
   // As if the rules had changed since the first step.
@@ -136,6 +141,7 @@ it('a secret that we choose ourselves is generated, shown and stored', async () 
   const { page } = await pass.open('/console/locations/new');
   await page.getByLabel(/^Standard API/).check();
   await page.getByLabel('Id', { exact: true }).fill('club-13');
+  await page.getByLabel('Name', { exact: true }).fill('Bistro 13');
   await press(page, /^Next/);
   await page.getByLabel('Orders URL').fill(pass.pos.ordersUrl);
   expect(await page.getByRole('button', { name: 'Generate Previous secret' }).count()).toBe(0);
@@ -145,7 +151,7 @@ it('a secret that we choose ourselves is generated, shown and stored', async () 
   expect(await askAxe(page)).toEqual([]);
   await press(page, /^Next/);
   await press(page, 'Save');
-  await says(page, 'club-13 is stored.');
+  await says(page, 'Bistro 13 is stored.');
 });
 
 it('a change of settings does not overwrite a change that somebody else made meanwhile', async () => {
@@ -207,13 +213,14 @@ it('an integrator without other roles sees no orders, and can add a location', a
   await page.goto('/console/locations/new');
   await page.getByLabel(/^Standard API/).check();
   await page.getByLabel('Id', { exact: true }).fill('brand-nord:11');
+  await page.getByLabel('Name', { exact: true }).fill('Bistro 11');
   expect(await page.getByLabel('Groups').inputValue()).toBe('brand-nord');
   await press(page, /^Next/);
   await page.getByLabel('Orders URL').fill('https://pos.example.com/orders');
   await page.getByLabel('Unsigned').selectOption('yes');
   await press(page, /^Next/);
   await press(page, 'Save');
-  await says(page, 'brand-nord:11 is stored.');
+  await says(page, 'Bistro 11 is stored.');
   await page.getByRole('button', { name: 'Make a token …' }).waitFor();
 });
 
@@ -240,8 +247,9 @@ describe('a form that the service judges while it is filled in', () => {
     const { page } = await pass.open('/console/locations/new');
     await page.getByLabel(/^Standard API/).check();
     await page.getByLabel('Id', { exact: true }).fill('club-21');
+    await page.getByLabel('Name', { exact: true }).fill('Bistro 21');
     await press(page, /^Next/);
-    await says(page, 'Settings for club-21');
+    await says(page, 'Settings for Bistro 21');
     const asked = page.waitForRequest(/dryRun=true/);
     await page.getByLabel('Unsigned').selectOption('yes');
     expect(JSON.parse((await asked).postData() ?? '{}')).toMatchObject({ settings: { unsigned: true } });
@@ -251,6 +259,7 @@ describe('a form that the service judges while it is filled in', () => {
     const { page } = await pass.open('/console/locations/new');
     await page.getByLabel(/^Standard API/).check();
     await page.getByLabel('Id', { exact: true }).fill('club-20');
+    await page.getByLabel('Name', { exact: true }).fill('Bistro 20');
     await press(page, /^Next/);
     await page.getByLabel('Unsigned').selectOption('yes');
     await page.getByLabel('Orders URL').fill('nonsense');
@@ -266,7 +275,7 @@ describe('a form that the service judges while it is filled in', () => {
     await page.getByRole('button', { name: 'Save' }).waitFor();
     await letGo();
     await press(page, 'Save');
-    await says(page, 'club-20 is stored.');
+    await says(page, 'Bistro 20 is stored.');
   });
 
   it('saves only what its preview showed', async () => {

@@ -13,12 +13,14 @@ export const Contact = z
   .strictObject({
     name: Typed(200).exactOptional(),
     email: Email.exactOptional(),
-    phone: z
-      .string()
-      .regex(/^\+[1-9]\d{6,14}$/, { error: 'is not an E.164 number such as +4930123456' })
-      .exactOptional(),
+    phone: Typed(50)
+      .exactOptional()
+      .meta({
+        description: "In E.164, or as it is dialled in the location's country. It is stored in E.164.",
+        examples: ['+4930123456'],
+      }),
     via: z.enum(['email', 'webhook']).exactOptional().meta({
-      description: 'How the service tells it about orders: docs/notify-restaurants.md. Without it, it is only shown.',
+      description: 'How the service tells it about orders. Without it, it is only shown.',
     }),
     afterMinutes: z.int().min(0).max(120).exactOptional().meta({
       description: 'When it is told, in minutes after the trouble began. By default at once, or 2 if an order is late.',
@@ -35,6 +37,6 @@ export const Contact = z
   })
   .refine(({ email, phone }) => email !== undefined || phone !== undefined, { error: 'needs an email or a phone' })
   .refine(({ via, email }) => via !== 'email' || email !== undefined, {
-    error: 'needs an email, because via is email',
+    error: 'needs an email to be told by email',
   });
 export type Contact = z.infer<typeof Contact>;

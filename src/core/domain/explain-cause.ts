@@ -231,7 +231,7 @@ const CAUSES: Table = {
   pos_busy: {
     says: 'the request limit of the POS is reached',
     inShort: 'POS busy',
-    toDo: 'Wait. The order is retried when the POS accepts more requests.',
+    toDo: 'Wait until the POS accepts more requests.',
   },
   pos_failing: {
     says: 'the POS answered with an error',

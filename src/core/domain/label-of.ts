@@ -1,7 +1,18 @@
 const CAPITALS = new Set(['url', 'id', 'guid', 'hmac', 'pos', 'sku']);
 
-/** Writes the name of a setting in words: `ordersUrl` as `Orders URL`. */
+/** Fields of a location whose label says more than their name. */
+const LABELS = new Map([
+  ['integration', 'POS'],
+  ['backOfficeUrl', 'Back office of the POS'],
+  ['email', 'E-mail'],
+  ['via', 'Told about orders'],
+  ['afterMinutes', 'After, in minutes'],
+]);
+
+/** What people call a field or a setting, in forms, previews and the audit: `ordersUrl` is `Orders URL`. */
 export function labelOf(name: string): string {
+  const label = LABELS.get(name);
+  if (label !== undefined) return label;
   const words = name
     .replaceAll('_', ' ')
     .replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, ' ')

@@ -60,9 +60,12 @@ export const LOCATION_ROW = `l.location_id AS "locationId", l.integration, l.nam
 export class WrongLocation extends Error {
   override readonly name = 'WrongLocation';
   declare readonly cause?: LocationCause;
+  readonly issues: readonly ShapeIssue[] | undefined;
 
-  constructor(message: string, { cause }: { cause?: LocationCause } = {}) {
+  /** @param about.issues the wrong fields of the location besides its settings */
+  constructor(message: string, { cause, issues }: { cause?: LocationCause; issues?: readonly ShapeIssue[] } = {}) {
     super(message, { cause });
+    this.issues = issues;
   }
 }
 

@@ -1,5 +1,8 @@
 import { isRecord } from '../domain/json-text.ts';
 import { Contact } from '../contacts/contact.ts';
+import { issueInWords } from '../domain/issue-in-words.ts';
+import type { ShapeIssue } from '../domain/shape-issues.ts';
+import { toE164 } from '../domain/to-e164.ts';
 import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Pool, PoolClient } from 'pg';
@@ -293,8 +296,9 @@ async function write(
     // The lock keeps the application until the location that refers to it is stored.
     // guard: application-kept
     const rules = await withApplications(client, given, [before?.settings, settings], dryRun ? '' : 'FOR KEY SHARE');
-    const wanted = decide(before);
-    if (wanted === undefined) return undefined;
+    const decided = decide(before);
+    if (decided === undefined) return undefined;
+    const wanted = { ...decided, contacts: withPhones(decided) };
     const added = wanted.groups.filter((group) => before?.groups.includes(group) === false);
     const roles = added.length === 0 ? [] : await readRolesAt(client, added);
     // guard: groups-within-scope
@@ -316,7 +320,7 @@ async function write(
         ? row
         : undefined;
     if (wanted.timeZone === null && wanted.contacts.some(({ quiet }) => quiet !== undefined)) {
-      throw new WrongLocation('timeZone: is required, because a contact has quiet hours');
+      throw wrongField('timeZone', 'null', 'is required, because a contact has quiet hours');
     }
     // Before the changes are listed, because what is not valid may be large.
     const valid = stays !== undefined && isPatch ? undefined : validate(rules, before, wanted, !isUnscoped);
@@ -357,6 +361,23 @@ async function write(
   );
   if (done instanceof WrongLocation) throw done;
   return done;
+}
+
+/** The contacts, with their telephone numbers in E.164. @throws WrongLocation */
+function withPhones({ contacts, country }: LocationDetails): Contact[] {
+  return contacts.map((contact, nth) => {
+    if (contact.phone === undefined || E164.test(contact.phone)) return contact;
+    const phone = toE164(contact.phone, country ?? undefined);
+    if (phone === undefined) throw wrongField(`contacts.${nth}.phone`, 'string', NO_PHONE);
+    return { ...contact, phone };
+  });
+}
+const E164 = /^\+[1-9]\d{6,14}$/;
+const NO_PHONE = "cannot be read as a telephone number. Write it with + and the country's number, such as +4930123456";
+
+function wrongField(path: string, received: ShapeIssue['received'], says: string): WrongLocation {
+  const issue = { path, received, says };
+  return new WrongLocation(issueInWords(issue), { issues: [issue] });
 }
 
 /** Lets the unfinished placements of locations be tried at once, unless they wait for an operator. */

@@ -13,6 +13,7 @@ describe('a change', () => {
     [{ field: 'name', before: null, after: '[draft' }, 'Name: [draft'],
     [{ field: 'groups', before: '["nord"]', after: '["nord","süd"]' }, 'Groups: nord → nord, süd'],
     [{ field: 'contacts', before: 'set', after: 'set' }, 'Contacts: changed'],
+    [{ field: 'backOfficeUrl', before: 'https://a.example', after: null }, 'Back office of the POS: removed'],
     [{ field: 'settings.unsigned', before: 'false', after: 'true' }, 'Unsigned: no → yes'],
     [
       { field: 'settings.itemMap.classic-burger', before: '7', after: '{"item":"8"}' },
@@ -26,7 +27,7 @@ describe('a change', () => {
   it('of the integration names the vendors', () => {
     const names = { vendor: (integration: string) => `the vendor ${integration}`, location: String };
     const change = { field: 'integration', before: 'a', after: 'b' };
-    expect(describeChange(change, names)).toBe('Integration: the vendor a → the vendor b');
+    expect(describeChange(change, names)).toBe('POS: the vendor a → the vendor b');
   });
 
   it('of an action is read from its two sides', () => {

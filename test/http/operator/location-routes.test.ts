@@ -329,14 +329,36 @@ describe('a location by the API', () => {
     expect(await show('told')).toMatchObject({ contacts: [more] });
     const phone = { phone: '+4930123456' };
     for (const [wrong, detail] of [
-      [{ contacts: [contact] }, /timeZone: is required, because a contact has quiet hours/],
-      [{ contacts: [{ ...phone, via: 'email' }] }, /needs an email, because via is email/],
+      [{ contacts: [contact] }, /timeZone is required, because a contact has quiet hours/],
+      [{ contacts: [{ ...phone, via: 'email' }] }, /needs an email to be told by email/],
       [{ contacts: [{ ...phone, via: 'webhook', afterMinutes: 121 }] }, /afterMinutes/],
       [{ contacts: [{ ...phone, quiet: { from: '24:00', to: '08:00' } }] }, /is not a time such as 22:00/],
     ] as const) {
       const refused = await put('told', standard(wrong));
       expect([refused.status, JSON.stringify(refused.body)]).toEqual([400, expect.stringMatching(detail)]);
     }
+  });
+
+  it('stores the telephone numbers of contacts in E.164, also those as they are dialled in its country', async () => {
+    const phones = (id: string): Promise<unknown> =>
+      show(id).then(({ contacts }) => (contacts as { phone: string }[]).map(({ phone }) => phone));
+    const national = [{ phone: '030 / 123456' }, { phone: '+33 1 23 45 67 89' }, { phone: '+493012345' }];
+    await put('dialled', standard({ country: 'de', contacts: national }));
+    const stored = ['+4930123456', '+33123456789', '+493012345'];
+    expect(await phones('dialled')).toEqual(stored);
+    // The stored country counts, and what is stored already is no change.
+    expect((await patch('dialled', { contacts: national })).body).toMatchObject({ changes: [] });
+    await patch('dialled', { country: 'FR', contacts: [{ phone: '01 23 45 67 89' }] });
+    expect(await phones('dialled')).toEqual(['+33123456789']);
+  });
+
+  it.each([
+    ['a national number without a country', { contacts: [{ phone: '030 123456' }] }],
+    ['a number that no telephone has', { country: 'DE', contacts: [{ phone: '12' }] }],
+  ])('with %s is answered 400 with what to write', async (_, details) => {
+    const { status, body } = await put('dialled', standard(details));
+    const says = "cannot be read as a telephone number. Write it with + and the country's number, such as +4930123456";
+    expect([status, body['issues']]).toEqual([400, [{ path: 'contacts.0.phone', received: 'string', says }]]);
   });
 
   describe('that has contacts who answer for orders', () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
-import { GiveUp, TryAgain } from '../../../src/core/domain/errors.ts';
+import { GiveUp, NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
 import type { KitchenOrder } from '../../../src/core/domain/order.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { OPERATOR_TOKEN, askOperator, sendAsIs, type Operator } from '../../../world/system/ask-operator.ts';
@@ -62,7 +62,24 @@ it('a test order makes one marked ticket at the POS, and ends at once in the ser
 });
 
 it.each([
-  ['refused', new GiveUp('no such item', { reason: 'menu', httpStatus: 422 }), 'no such item', /^see what each answer/],
+  [
+    'refused',
+    new GiveUp('no such item', { reason: 'menu', httpStatus: 422 }),
+    'no such item',
+    /^Fix what the POS reports/,
+  ],
+  [
+    'not reached',
+    new TryAgain('ECONNREFUSED: no connection', { sent: false }),
+    'ECONNREFUSED',
+    /^Check that the POS is sw/,
+  ],
+  [
+    'not allowed',
+    new NeedsOperator('the POS answered 401', { httpStatus: 401 }),
+    'answered 401',
+    /^Check at the POS that our/,
+  ],
   [
     'not answered',
     new TryAgain('no answer in 20 s', { sent: true }),
@@ -73,7 +90,10 @@ it.each([
   const before = placed.length;
   answer = () => Promise.reject(error);
   const { status, body } = await operator.post('/locations/club-1/test-order');
-  expect([status, body]).toEqual([200, { state: 'failed', problem, toDo: expect.stringMatching(toDo) }]);
+  expect([status, body]).toEqual([
+    200,
+    { state: 'failed', problem: expect.stringContaining(problem), toDo: expect.stringMatching(toDo) },
+  ]);
   expect(placed.length).toBe(before + 1);
   expect(await ended()).toEqual([{ state: 'failed', hasEnded: true, outcome: error.name }]);
 });
