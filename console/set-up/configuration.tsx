@@ -251,7 +251,7 @@ function sentInWords(sent: number, tried: number): string {
 type Editing = {
   location: ShownLocation;
   providers: readonly ShownProvider[];
-  /** The only fields of the settings that are shown. They are saved without a preview. */
+  /** The only fields of the settings that are shown. Only an unusual change of them has a preview. */
   only?: readonly Field[];
   onDone: () => void;
   onSaved: (warnings: readonly string[]) => void;
@@ -399,7 +399,8 @@ function useEditing({ location, providers, only, onDone, onSaved, onClose }: Edi
       const { found, answer } = await check();
       if (Object.keys(found).length > 0) return false;
       if (!isChanged) throw new Error('Nothing has changed.');
-      if (only === undefined || Object.values(patch['settings'] ?? {}).includes(null)) return setWould(answer);
+      const isUnusual = Object.values(patch['settings'] ?? {}).includes(null) || answer?.warnings.length !== 0;
+      if (only === undefined || isUnusual) return setWould(answer);
       return await save();
     } catch (error) {
       if (!(error instanceof Refused) || error.status !== 412) throw error;

@@ -20,7 +20,7 @@ import { pageOf } from '../parts/page-of.ts';
 import './webhooks.css';
 import { WebhooksFilters } from './webhooks-filters.tsx';
 import { FILTERS, type WebhookFilter } from './webhook-filter.ts';
-import { explainDrop } from './explain.ts';
+import { explainDrop, settingsThatVerify } from './explain.ts';
 import { mayChange, outcomeMeaning } from './outcome-meaning.ts';
 import { ReplayAll } from './replay-all.tsx';
 
@@ -91,7 +91,7 @@ function Cause({ newest, replayed, onSaved }: { newest: string; replayed: Outcom
   const path = `/webhooks/${webhookId}?contents=false`;
   const { value, again } = useLoaded((signal) => ask<ShownWebhook>('GET', path, { signal }), [path]);
   if (value === undefined) return null;
-  const { cause, webhookAuth, locationId, today } = value;
+  const { cause, locationId, today } = value;
   const isOfSettings = CAUSES_IN_SETTINGS.test(cause?.code ?? '');
   const { what, details, toDo } = explainDrop(value, value);
   const outcome = replayed.get(webhookId) ?? value.replays.find(mayChange)?.outcome;
@@ -113,7 +113,7 @@ function Cause({ newest, replayed, onSaved }: { newest: string; replayed: Outcom
       {!isFixed && isOfSettings && (
         <FixSettings
           locationId={locationId}
-          said={JSON.stringify([webhookAuth?.settings, webhookAuth?.urlSetting, cause])}
+          said={JSON.stringify(settingsThatVerify(value))}
           onSaved={() => {
             again();
             onSaved();
