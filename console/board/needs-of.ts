@@ -117,7 +117,7 @@ export function needsOf(
       title: 'Conflicts',
       isCall: true,
       tone: 'bad',
-      hint: 'The POS contradicts what the member was told.',
+      hint: 'The POS contradicts itself, or what the member was told.',
       needs: within(attention?.conflicts).map(ofConflict),
     },
     {

@@ -1,27 +1,32 @@
 import { ask } from '../api.ts';
-import { Confirm } from '../parts/confirm.tsx';
+import { Confirm, type Meanwhile } from '../parts/confirm.tsx';
 import type { AnswerChange, ConcludeCancel, ShownOrder } from '../wire.ts';
 import { cancelMeans } from './how-cancel-stands.ts';
 import { nameOf } from './location-of.ts';
 import { throwWithHelp } from './throw-with-help.ts';
 
-type About = { story: ShownOrder; onDone: (message: string) => void; onClose: () => void };
+export type AboutDialog = {
+  story: ShownOrder;
+  onDone: (message: string) => void;
+  onClose: () => void;
+  meanwhile: Meanwhile;
+};
 
 /** @param about.name the words of the button that opened it */
-export function CancelDialog({ story, name, onDone, onClose }: About & { name: string }) {
+export function CancelDialog({ story, name, onDone, ...about }: AboutDialog & { name: string }) {
   const cancel = async (): Promise<void> => {
     await ask('POST', `/orders/${encodeURIComponent(story.serviceOrderId)}/cancel`).catch(throwWithHelp);
     onDone('The order is being cancelled.');
   };
   return (
-    <Confirm title={`Cancel ${nameOf(story)}?`} action={name} isDangerous onConfirm={cancel} onClose={onClose}>
+    <Confirm title={`Cancel ${nameOf(story)}?`} action={name} isDangerous onConfirm={cancel} {...about}>
       <p>{cancelMeans(story)}</p>
     </Confirm>
   );
 }
 
 /** Records the answer that the restaurant gave by phone, after its consequence. */
-export function ConcludeDialog({ story, isCancelled, onDone, onClose }: About & { isCancelled: boolean }) {
+export function ConcludeDialog({ story, isCancelled, onDone, ...about }: AboutDialog & { isCancelled: boolean }) {
   const conclude = async (): Promise<void> => {
     const body: ConcludeCancel = { cancelled: isCancelled };
     const path = `/orders/${encodeURIComponent(story.serviceOrderId)}/cancel/conclude`;
@@ -34,7 +39,7 @@ export function ConcludeDialog({ story, isCancelled, onDone, onClose }: About & 
       action={isCancelled ? 'It cancelled the order' : 'It did not cancel it'}
       isDangerous={isCancelled}
       onConfirm={conclude}
-      onClose={onClose}
+      {...about}
     >
       <p>
         {isCancelled
@@ -46,7 +51,7 @@ export function ConcludeDialog({ story, isCancelled, onDone, onClose }: About & 
 }
 
 /** Records whether the restaurant applied the change that the page shows. */
-export function AnswerChangeDialog({ story, isDone, onDone, onClose }: About & { isDone: boolean }) {
+export function AnswerChangeDialog({ story, isDone, onDone, ...about }: AboutDialog & { isDone: boolean }) {
   const { since = null, changes = [] } = story.change ?? {};
   const answer = async (): Promise<void> => {
     const body: AnswerChange = { answer: isDone ? 'done' : 'too_late', ...(since !== null && { since }) };
@@ -59,7 +64,7 @@ export function AnswerChangeDialog({ story, isDone, onDone, onClose }: About & {
       title={`${nameOf(story)}: ${isDone ? 'the restaurant applied the change' : 'it is too late for the change'}?`}
       action={isDone ? 'Done' : 'Too late'}
       onConfirm={answer}
-      onClose={onClose}
+      {...about}
     >
       <p>{changes.join('; ')}</p>
       <p>The platform is told your answer. Nothing is changed at the POS.</p>

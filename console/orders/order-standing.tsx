@@ -5,6 +5,7 @@ import { announce } from '../parts/announce.ts';
 import { now } from '../parts/clock.ts';
 import { Confirm } from '../parts/confirm.tsx';
 import { Copyable } from '../parts/copyable.tsx';
+import { readNow } from '../parts/done-since.ts';
 import { Problem, Said } from '../parts/said.tsx';
 import { WhereToRun } from '../parts/where-to-run.tsx';
 import { duration } from '../parts/duration.ts';
@@ -15,7 +16,8 @@ import { Reveal } from '../parts/reveal.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { FixSettings } from '../set-up/configuration.tsx';
 import type { ListedOrders, Retried, ShownOrder } from '../wire.ts';
-import { AnswerChangeDialog, CancelDialog, ConcludeDialog } from './cancel-dialogs.tsx';
+import { AnswerChangeDialog, CancelDialog, ConcludeDialog, type AboutDialog } from './cancel-dialogs.tsx';
+import { doneMeanwhile, type Asking } from './done-meanwhile.ts';
 import { canBeCancelled, howCancelStands } from './how-cancel-stands.ts';
 import { howChangeStands } from './how-change-stands.ts';
 import { locationOf, nameOf } from './location-of.ts';
@@ -23,9 +25,8 @@ import { PosWords } from './order-contents.tsx';
 import { ResolveDialog, WhereToLook } from './resolve-dialog.tsx';
 import { Telephone } from './telephone.tsx';
 import { throwWithHelp } from './throw-with-help.ts';
-import { conflictsOf, retryMeans, whatToDo, type Standing } from './what-to-do.ts';
+import { conflictSays, conflictsOf, retryMeans, whatToDo, type Standing } from './what-to-do.ts';
 
-type Asking = 'retry' | 'cancel' | 'there' | 'not there' | 'cancelled' | 'continues' | 'done' | 'too late';
 type Banner = Omit<Standing, 'canRetry' | 'canResolve' | 'isPaused'>;
 
 /** What is wrong with the order at its POS, and what an operator can do. */
@@ -36,7 +37,7 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
   const { placement } = story;
   const isHeld = placement.state === 'held' && standing?.isPaused === undefined;
   const cancel = howCancelStands(story);
-  const conflicts = conflictsOf(story);
+  const conflicts = conflictsOf(story).length;
   const at = locationOf(story);
   const telephone = at !== null && <Telephone locationId={at} />;
   const [isStandingBad, isCancelBad] = [standing, cancel].map((each) => each?.tone === 'bad' || each?.tone === 'warn');
@@ -60,10 +61,10 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
   const done = (message: string): void => {
     isDone.current = true;
     announce(message);
-    onDone();
   };
   const close = (): void => {
     setAsking(undefined);
+    onDone();
     // The action has removed the pressed button, so the section gets the focus.
     if (isDone.current) section.current?.focus({ preventScroll: true });
     isDone.current = false;
@@ -140,7 +141,11 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
       <Change story={story} onAsk={setAsking}>
         {!isStandingBad && !isCancelBad && conflicts === 0 && telephone}
       </Change>
-      {conflicts > 0 && <Conflicts count={conflicts}>{!isStandingBad && !isCancelBad && telephone}</Conflicts>}
+      {conflicts > 0 && (
+        <Conflicts count={conflicts} says={conflictSays(story)}>
+          {!isStandingBad && !isCancelBad && telephone}
+        </Conflicts>
+      )}
       {standing === undefined && canBeCancelled(story) && <div class="buttons">{cancelButton(false)}</div>}
       {asking !== undefined && (
         <Dialog asking={asking} story={story} cancelName={cancelName} onDone={done} onClose={close} />
@@ -178,11 +183,11 @@ function Change({
   );
 }
 
-function Conflicts({ count, children }: { count: number; children: ComponentChildren }) {
+function Conflicts({ count, says, children }: { count: number; says: string; children: ComponentChildren }) {
   return (
     <div class="apart orders-banner bad">
       <p>
-        <span class="orders-sentence">The POS contradicts what the member was told. </span>
+        <span class="orders-sentence">{says} </span>
         See {count === 1 ? 'the line' : `the ${count} lines`} marked “conflict” below. Check the order at the POS, then
         close the case.
       </p>
@@ -196,16 +201,15 @@ function Dialog({
   asking,
   story,
   cancelName,
-  onDone,
-  onClose,
-}: {
-  asking: Asking;
-  story: ShownOrder;
-  cancelName: string;
-  onDone: (message: string) => void;
-  onClose: () => void;
-}) {
-  const shared = { story, onDone, onClose };
+  ...about
+}: Omit<AboutDialog, 'meanwhile'> & { asking: Asking; cancelName: string }) {
+  const meanwhile = async (signal?: AbortSignal): Promise<string | undefined> =>
+    doneMeanwhile(
+      asking,
+      story,
+      await readNow<ShownOrder>(`/orders/${encodeURIComponent(story.serviceOrderId)}`, signal),
+    );
+  const shared = { ...about, story, meanwhile };
   if (asking === 'cancel') return <CancelDialog {...shared} name={cancelName} />;
   if (asking === 'retry') return <RetryDialog {...shared} />;
   if (asking === 'there' || asking === 'not there') return <ResolveDialog {...shared} isThere={asking === 'there'} />;
@@ -315,22 +319,14 @@ function Deadline({ at }: { at: string }) {
   );
 }
 
-function RetryDialog({
-  story,
-  onDone,
-  onClose,
-}: {
-  story: ShownOrder;
-  onDone: (message: string) => void;
-  onClose: () => void;
-}) {
+function RetryDialog({ story, onDone, ...about }: AboutDialog) {
   const retry = async (): Promise<void> => {
     const path = `/orders/${encodeURIComponent(story.serviceOrderId)}/retry`;
     const { retry } = await ask<Retried>('POST', path).catch(throwWithHelp);
     onDone(retry === 'due' ? 'The order is retried now.' : 'The order is already being processed.');
   };
   return (
-    <Confirm title={`Retry ${nameOf(story)}?`} action="Retry now" onConfirm={retry} onClose={onClose}>
+    <Confirm title={`Retry ${nameOf(story)}?`} action="Retry now" onConfirm={retry} {...about}>
       {retryMeans(story, now.value).map((sentence) => (
         <p key={sentence}>{sentence}</p>
       ))}

@@ -6,22 +6,13 @@ import { Confirm } from '../parts/confirm.tsx';
 import { Text } from '../parts/form.tsx';
 import { Time } from '../parts/time.tsx';
 import type { Resolve, Resolved, ShownOrder } from '../wire.ts';
+import type { AboutDialog } from './cancel-dialogs.tsx';
 import { nameOf } from './location-of.ts';
 import { throwWithHelp } from './throw-with-help.ts';
 import { answersMean } from './what-to-do.ts';
 
 /** Records whether the ticket of an order in doubt is at the POS, after the consequence of the answer. */
-export function ResolveDialog({
-  story,
-  isThere,
-  onDone,
-  onClose,
-}: {
-  story: ShownOrder;
-  isThere: boolean;
-  onDone: (message: string) => void;
-  onClose: () => void;
-}) {
+export function ResolveDialog({ story, isThere, onDone, ...about }: AboutDialog & { isThere: boolean }) {
   const [posId, setPosId] = useState('');
   const mean = answersMean(story, now.value);
 
@@ -41,7 +32,7 @@ export function ResolveDialog({
       action={isThere ? 'It is there' : 'It is not there'}
       isDangerous={!isThere}
       onConfirm={resolve}
-      onClose={onClose}
+      {...about}
     >
       {/* The field would open the keyboard of a phone. */}
       <p tabIndex={-1} autofocus>
