@@ -2,7 +2,7 @@ import { may } from '../may.ts';
 import { isCaseClosed } from '../orders/what-to-do.ts';
 import { CaseAndNotes } from '../parts/case.tsx';
 import { closeDialog, Dialog } from '../parts/dialog.tsx';
-import { readNow } from '../parts/done-since.ts';
+import { ask } from '../api.ts';
 import { Loading } from '../parts/loading.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import type { ShownLocation, ShownOrder } from '../wire.ts';
@@ -11,20 +11,17 @@ import type { Subject } from './needs-of.ts';
 /** Others may act on it meanwhile. */
 const EVERY_MS = 5_000;
 
-/** The case of an order or a location, without leaving the board. */
-export function CaseDialog({
-  subject,
-  name,
-  isSilent,
-  onClose,
-}: {
+type AboutCaseDialog = {
   subject: Subject;
   name: string;
   isSilent: boolean;
   onClose: () => void;
-}) {
+};
+
+/** The case of an order or a location, without leaving the board. */
+export function CaseDialog({ subject, name, isSilent, onClose }: AboutCaseDialog) {
   const path = `/${subject.kind}s/${encodeURIComponent(subject.id)}`;
-  const loaded = useLoaded((signal) => readNow<ShownOrder | ShownLocation>(path, signal), [path], EVERY_MS);
+  const loaded = useLoaded((signal) => ask<ShownOrder | ShownLocation>('GET', path, { signal }), [path], EVERY_MS);
   return (
     <Dialog title={name} onClose={onClose}>
       <Loading loaded={loaded}>

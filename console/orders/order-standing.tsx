@@ -3,29 +3,26 @@ import { useRef, useState } from 'preact/hooks';
 import { ask, query } from '../api.ts';
 import { announce } from '../parts/announce.ts';
 import { now } from '../parts/clock.ts';
-import { Confirm } from '../parts/confirm.tsx';
 import { Copyable } from '../parts/copyable.tsx';
-import { readNow } from '../parts/done-since.ts';
 import { Problem, Said } from '../parts/said.tsx';
 import { WhereToRun } from '../parts/where-to-run.tsx';
 import { duration } from '../parts/duration.ts';
 import { Time } from '../parts/time.tsx';
+import { locationName, vendorName } from '../parts/names.ts';
 import { pageOf } from '../parts/page-of.ts';
 import { WithRole } from '../parts/with-role.tsx';
 import { Reveal } from '../parts/reveal.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { FixSettings } from '../set-up/configuration.tsx';
-import type { ListedOrders, Retried, ShownOrder } from '../wire.ts';
-import { AnswerChangeDialog, CancelDialog, ConcludeDialog, type AboutDialog } from './cancel-dialogs.tsx';
-import { doneMeanwhile, type Asking } from './done-meanwhile.ts';
+import type { ListedOrders, ShownOrder } from '../wire.ts';
+import type { Asking } from './asks.ts';
 import { canBeCancelled, howCancelStands } from './how-cancel-stands.ts';
 import { howChangeStands } from './how-change-stands.ts';
-import { locationOf, nameOf } from './location-of.ts';
+import { locationOf } from './location-of.ts';
 import { PosWords } from './order-contents.tsx';
-import { ResolveDialog, WhereToLook } from './resolve-dialog.tsx';
+import { OrderDialog } from './order-dialog.tsx';
 import { Telephone } from './telephone.tsx';
-import { throwWithHelp } from './throw-with-help.ts';
-import { conflictSays, conflictsOf, retryMeans, whatToDo, type Standing } from './what-to-do.ts';
+import { conflictSays, conflictsOf, whatToDo, type Standing } from './what-to-do.ts';
 
 type Banner = Omit<Standing, 'canRetry' | 'canResolve' | 'isPaused'>;
 
@@ -148,22 +145,20 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
       )}
       {standing === undefined && canBeCancelled(story) && <div class="buttons">{cancelButton(false)}</div>}
       {asking !== undefined && (
-        <Dialog asking={asking} story={story} cancelName={cancelName} onDone={done} onClose={close} />
+        <OrderDialog asking={asking} story={story} cancelName={cancelName} onDone={done} onClose={close} />
       )}
     </section>
   );
 }
 
-/** What the platform changed, and the buttons for the restaurant's answer. */
-function Change({
-  story,
-  onAsk,
-  children,
-}: {
+type AboutChange = {
   story: ShownOrder;
   onAsk: (asking: Asking) => void;
   children: ComponentChildren;
-}) {
+};
+
+/** What the platform changed, and the buttons for the restaurant's answer. */
+function Change({ story, onAsk, children }: AboutChange) {
   const change = howChangeStands(story);
   if (change === undefined) return null;
   return (
@@ -196,37 +191,32 @@ function Conflicts({ count, says, children }: { count: number; says: string; chi
   );
 }
 
-/** The dialog of the action that was chosen. */
-function Dialog({
-  asking,
-  story,
-  cancelName,
-  ...about
-}: Omit<AboutDialog, 'meanwhile'> & { asking: Asking; cancelName: string }) {
-  const meanwhile = async (signal?: AbortSignal): Promise<string | undefined> =>
-    doneMeanwhile(
-      asking,
-      story,
-      await readNow<ShownOrder>(`/orders/${encodeURIComponent(story.serviceOrderId)}`, signal),
-    );
-  const shared = { ...about, story, meanwhile };
-  if (asking === 'cancel') return <CancelDialog {...shared} name={cancelName} />;
-  if (asking === 'retry') return <RetryDialog {...shared} />;
-  if (asking === 'there' || asking === 'not there') return <ResolveDialog {...shared} isThere={asking === 'there'} />;
-  if (asking === 'done' || asking === 'too late') return <AnswerChangeDialog {...shared} isDone={asking === 'done'} />;
-  return <ConcludeDialog {...shared} isCancelled={asking === 'cancelled'} />;
+/** The ticket to look for: its code, its POS, and when it may have been made. */
+function WhereToLook({ story: { order, attempts, serviceOrderId } }: { story: ShownOrder }) {
+  const sent = attempts.findLast(({ call }) => call === 'createOrder');
+  return (
+    <p class="orders-advice">
+      Call the restaurant, or look at the POS{order?.integration && ` (${vendorName(order.integration)})`} of{' '}
+      <b>{locationName(order?.locationId ?? '')}</b>
+      {sent !== undefined && (
+        <>
+          {' '}
+          for a ticket from <Time at={sent.startedAt} /> on
+        </>
+      )}
+      . The POS may show the id <code>{serviceOrderId}</code> too.
+    </p>
+  );
 }
 
-/** @param about.more below the buttons @param about.children buttons, next to the sentence */
-function Banner({
-  standing,
-  more,
-  children,
-}: {
+type AboutBanner = {
   standing: Banner;
   more: ComponentChildren;
   children: ComponentChildren;
-}) {
+};
+
+/** @param about.more below the buttons @param about.children buttons, next to the sentence */
+function Banner({ standing, more, children }: AboutBanner) {
   const { tone, sentence, problem, isProblemLast, toDo, advice, nextAt, failsAt } = standing;
   return (
     <div class={`apart orders-banner ${tone}`}>
@@ -316,20 +306,5 @@ function Deadline({ at }: { at: string }) {
     <>
       It fails at <Time at={at} /> (in {duration(ms)}).
     </>
-  );
-}
-
-function RetryDialog({ story, onDone, ...about }: AboutDialog) {
-  const retry = async (): Promise<void> => {
-    const path = `/orders/${encodeURIComponent(story.serviceOrderId)}/retry`;
-    const { retry } = await ask<Retried>('POST', path).catch(throwWithHelp);
-    onDone(retry === 'due' ? 'The order is retried now.' : 'The order is already being processed.');
-  };
-  return (
-    <Confirm title={`Retry ${nameOf(story)}?`} action="Retry now" onConfirm={retry} {...about}>
-      {retryMeans(story, now.value).map((sentence) => (
-        <p key={sentence}>{sentence}</p>
-      ))}
-    </Confirm>
   );
 }

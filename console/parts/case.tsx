@@ -6,7 +6,7 @@ import { announce } from './announce.ts';
 import './case.css';
 import { Choice, Form, Text } from './form.tsx';
 import { Confirm, type Meanwhile } from './confirm.tsx';
-import { doneSince, lastOf, readNow } from './done-since.ts';
+import { doneSince, lastOf } from './done-since.ts';
 import { Loading } from './loading.tsx';
 import { Ago, Time } from './time.tsx';
 import { useLoaded } from './use-loaded.ts';
@@ -66,7 +66,7 @@ export function CaseAndNotes({
   const shared = {
     path,
     meanwhile: async (signal?: AbortSignal) =>
-      doneSince(care, await readNow<Shown>(path, signal), dialog === 'snooze' ? SNOOZED : MOVED),
+      doneSince(care, await ask<Shown>('GET', path, { signal }), dialog === 'snooze' ? SNOOZED : MOVED),
     onClose() {
       setDialog(undefined);
       reload();

@@ -8,16 +8,7 @@ const CHECK_EVERY_MS = 5_000;
 
 export type Meanwhile = (signal?: AbortSignal) => Promise<string | undefined>;
 
-/** Explains an action and asks for confirmation. */
-export function Confirm({
-  title,
-  action,
-  meanwhile,
-  onConfirm,
-  onClose,
-  children,
-  ...about
-}: {
+type AboutConfirm = {
   title: string;
   action: string;
   isDangerous?: boolean;
@@ -29,7 +20,10 @@ export function Confirm({
   onConfirm: () => Promise<ComponentChildren | void>;
   onClose: () => void;
   children: ComponentChildren;
-}) {
+};
+
+/** Explains an action and asks for confirmation. */
+export function Confirm({ title, action, meanwhile, onConfirm, onClose, children, ...about }: AboutConfirm) {
   const [given, setAnswer] = useState<ComponentChildren>();
   // As it was when the dialog was opened.
   const [check] = useState(() => async (signal?: AbortSignal) => {

@@ -1,5 +1,4 @@
 import { describeAction } from '../../src/core/domain/describe-action.ts';
-import { ask } from '../api.ts';
 import type { RecordedAction } from '../wire.ts';
 import { dayAndTime } from './clock-time.ts';
 import { NAMED } from './names.ts';
@@ -32,7 +31,3 @@ export function doneSince<Shown extends Acted>(
   const did = done ?? lastOf(now, (each) => isNew(each) && each.action !== 'note');
   return did === undefined ? 'The order has changed meanwhile. Nothing was done now.' : `${did}. Nothing was done now.`;
 }
-
-/** Loads an order or a location again, for `doneSince`. */
-export const readNow = <Shown>(path: string, signal?: AbortSignal): Promise<Shown> =>
-  ask<Shown>('GET', path, { signal });

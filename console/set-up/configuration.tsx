@@ -328,18 +328,15 @@ function LoadedForm({ groups, ...editing }: Editing & { groups: readonly string[
   );
 }
 
-/** Chooses the POS. Another POS begins with empty settings. */
-function ChoosePos({
-  edit,
-  base,
-  providers,
-  onChange,
-}: {
+type AboutChoosePos = {
   edit: Edit;
   base: ShownLocation;
   providers: readonly ShownProvider[];
   onChange: (edit: Edit) => void;
-}) {
+};
+
+/** Chooses the POS. Another POS begins with empty settings. */
+function ChoosePos({ edit, base, providers, onChange }: AboutChoosePos) {
   return (
     <Choice
       id="edit-integration"
@@ -440,23 +437,8 @@ function useEditing({ location, providers, only, onDone, onSaved, onClose }: Edi
     }
   };
 
-  return {
-    base,
-    edit,
-    setEdit,
-    problems,
-    setProblems,
-    message,
-    isOld,
-    would,
-    setWould,
-    fields,
-    isSamePos,
-    judge,
-    preview,
-    save,
-    reload,
-  };
+  const shown = { base, edit, problems, message, isOld, would, fields, isSamePos };
+  return { ...shown, setEdit, setProblems, setWould, judge, preview, save, reload };
 }
 
 function fieldsFor(

@@ -170,15 +170,13 @@ function Nothing({ isStretch, isLater }: { isStretch: boolean; isLater: boolean 
   return <p>{isLater ? 'There are no older webhooks.' : 'No webhooks match.'}</p>;
 }
 
-function Rows({
-  webhooks,
-  replayed,
-  chosen,
-}: {
+type AboutRows = {
   webhooks: readonly ListedWebhook[];
   replayed: Outcomes;
   chosen: Chosen;
-}) {
+};
+
+function Rows({ webhooks, replayed, chosen }: AboutRows) {
   const mine = webhooks.filter(({ locationId }) => may('operator', locationId)).map(({ webhookId }) => webhookId);
   return (
     <table class="webhooks-list linked">
@@ -208,16 +206,14 @@ function Rows({
   );
 }
 
-function Row({
-  webhook,
-  now,
-  chosen,
-}: {
+type AboutRow = {
   webhook: ListedWebhook;
   /** The outcome of its replay. */
   now: WebhookOutcome | undefined;
   chosen: Chosen | undefined;
-}) {
+};
+
+function Row({ webhook, now, chosen }: AboutRow) {
   const { webhookId, receivedAt, outcome, locationId, integration, reason, truncated } = webhook;
   const { serviceOrderId, callOutCode } = webhook;
   return (

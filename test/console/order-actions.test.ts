@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { doneMeanwhile } from '../../console/orders/done-meanwhile.ts';
+import { doneMeanwhile } from '../../console/orders/asks.ts';
 import { doneSince } from '../../console/parts/done-since.ts';
 import {
   answersMean,
