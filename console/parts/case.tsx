@@ -14,6 +14,7 @@ import type { Care, RecordedAction } from '../wire.ts';
 
 type About = { path: string; reload: () => void };
 type Shown = Care & { actions: readonly RecordedAction[] };
+type AboutCase = About & { care: Shown; isClosed: boolean; mayAct: boolean; isSilent?: boolean };
 type Asking = { path: string; onClose: () => void; meanwhile: Meanwhile };
 type Dialog = 'hand over' | 'close' | 'snooze';
 
@@ -50,14 +51,8 @@ export function Holder({ holder, takenAt, givenBy, what }: NonNullable<Care['cas
  * @param about.isClosed true if its case is closed, and nothing came later that closing settles
  * @param about.isSilent true if it is on the board because its POS is silent or does not answer
  */
-export function CaseAndNotes({
-  path,
-  care,
-  isClosed,
-  mayAct,
-  isSilent = false,
-  reload,
-}: About & { care: Shown; isClosed: boolean; mayAct: boolean; isSilent?: boolean }) {
+export function CaseAndNotes({ path, care, reload, ...about }: AboutCase) {
+  const { isClosed, mayAct, isSilent = false } = about;
   const { case: taken, snoozedUntil, notes } = care;
   const [dialog, setDialog] = useState<Dialog>();
   const [problem, setProblem] = useState<string>();
