@@ -262,6 +262,12 @@ function LoadedForm({ groups, ...editing }: Editing & { groups: readonly string[
   const { providers, only, onClose } = editing;
   const { base, edit, problems, isSamePos, ...now } = useEditing(editing);
   const { setEdit, setProblems } = now;
+  // A refusal may name secrets that must be given again.
+  const asked = Object.values(problems).join(' ').split(/\W+/);
+  const fields = now.fields.filter(
+    ({ id, isSecret }) =>
+      only?.some((each) => each.id === id) !== false || (isSecret && (asked.includes(id) || edit.settings[id])),
+  );
   const form = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (only === undefined) form.current?.querySelector<HTMLElement>('input')?.focus();
@@ -296,7 +302,7 @@ function LoadedForm({ groups, ...editing }: Editing & { groups: readonly string[
         )}
         <SettingsForm
           key={`${edit.integration} ${base.etag}`}
-          fields={only ?? now.fields}
+          fields={fields}
           draft={edit.settings}
           problems={problems}
           fingerprints={isSamePos ? fingerprintsOf(base) : {}}

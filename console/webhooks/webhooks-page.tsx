@@ -127,16 +127,14 @@ function Cause({ newest, replayed, onSaved }: { newest: string; replayed: Outcom
   );
 }
 
-function List({
-  page,
-  isLater,
-  ...shown
-}: {
+type AboutList = {
   page: ListedWebhooks;
   isLater: boolean;
   replayed: Outcomes;
   chosen: Chosen;
-}) {
+};
+
+function List({ page, isLater, ...shown }: AboutList) {
   const { chosen } = shown;
   const list = useRef<HTMLDivElement>(null);
   const showNew = { rows: page.webhooks as readonly ListedWebhook[], waiting: 0 };
