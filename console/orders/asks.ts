@@ -18,7 +18,7 @@ type Ask = {
   isOffered: (story: ShownOrder) => boolean | undefined;
   title: (order: string) => string;
   /** The words of the button. */
-  action: string;
+  action: string | ((story: ShownOrder) => string);
   isDangerous?: true;
   /** The consequences, sentence by sentence. `now` in milliseconds. */
   means: (story: ShownOrder, now: number) => readonly string[];
@@ -78,6 +78,12 @@ const answerChange = (isDone: boolean): Ask => ({
   told: () => (isDone ? 'The change is applied.' : 'It was too late for the change.'),
 });
 
+/** The words of the button that cancels. */
+export function cancelName(story: ShownOrder): string {
+  if (howCancelStands(story) !== undefined) return 'Cancel at the POS again';
+  return story.placement.finishedAt === null ? 'Cancel the order' : 'Cancel at the POS';
+}
+
 export const ASKS: Readonly<Record<Asking, Ask>> = {
   retry: {
     act: 'retry',
@@ -93,7 +99,7 @@ export const ASKS: Readonly<Record<Asking, Ask>> = {
     path: 'cancel',
     isOffered: (story) => canBeCancelled(story) || howCancelStands(story)?.canCancel,
     title: (order) => `Cancel ${order}?`,
-    action: 'Cancel the order',
+    action: cancelName,
     isDangerous: true,
     means: (story) => [cancelMeans(story)],
     told: () => 'The order is being cancelled.',

@@ -11,13 +11,12 @@ import { throwWithHelp } from './throw-with-help.ts';
 type AboutOrderDialog = {
   asking: Asking;
   story: ShownOrder;
-  cancelName: string;
   onDone: (message: string) => void;
   onClose: () => void;
 };
 
-/** Asks before an action, with its consequences. @param about.cancelName the words of the button that cancels */
-export function OrderDialog({ asking, story, cancelName, onDone, onClose }: AboutOrderDialog) {
+/** Asks before an action, with its consequences. */
+export function OrderDialog({ asking, story, onDone, onClose }: AboutOrderDialog) {
   const [posId, setPosId] = useState('');
   const { path, body, title, action, isDangerous = false, means, told } = ASKS[asking];
   const order = `/orders/${encodeURIComponent(story.serviceOrderId)}`;
@@ -29,7 +28,7 @@ export function OrderDialog({ asking, story, cancelName, onDone, onClose }: Abou
   return (
     <Confirm
       title={title(nameOf(story))}
-      action={asking === 'cancel' ? cancelName : action}
+      action={typeof action === 'string' ? action : action(story)}
       isDangerous={isDangerous}
       meanwhile={async (signal) => doneMeanwhile(asking, story, await ask<ShownOrder>('GET', order, { signal }))}
       onConfirm={act}

@@ -15,7 +15,7 @@ import { Reveal } from '../parts/reveal.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { FixSettings } from '../set-up/configuration.tsx';
 import type { ListedOrders, ShownOrder } from '../wire.ts';
-import type { Asking } from './asks.ts';
+import { cancelName, type Asking } from './asks.ts';
 import { canBeCancelled, howCancelStands } from './how-cancel-stands.ts';
 import { howChangeStands } from './how-change-stands.ts';
 import { locationOf } from './location-of.ts';
@@ -39,17 +39,11 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
   const telephone = at !== null && <Telephone locationId={at} />;
   const [isStandingBad, isCancelBad] = [standing, cancel].map((each) => each?.tone === 'bad' || each?.tone === 'warn');
 
-  const cancelName =
-    cancel !== undefined
-      ? 'Cancel at the POS again'
-      : placement.finishedAt === null
-        ? 'Cancel the order'
-        : 'Cancel at the POS';
   /** Next to the answers to a question, it must not look like one of them. */
   const cancelButton = (isQuiet: boolean) => (
     <WithRole needs="operator" at={at} to="To cancel it">
       <button type="button" class={isQuiet ? 'quiet' : ''} onClick={() => setAsking('cancel')}>
-        {cancelName}
+        {cancelName(story)}
       </button>
     </WithRole>
   );
@@ -144,9 +138,7 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
         </Conflicts>
       )}
       {standing === undefined && canBeCancelled(story) && <div class="buttons">{cancelButton(false)}</div>}
-      {asking !== undefined && (
-        <OrderDialog asking={asking} story={story} cancelName={cancelName} onDone={done} onClose={close} />
-      )}
+      {asking !== undefined && <OrderDialog asking={asking} story={story} onDone={done} onClose={close} />}
     </section>
   );
 }

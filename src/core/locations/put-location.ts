@@ -113,11 +113,9 @@ export const ChangedLocation = z
     created: z.boolean().meta({ description: 'True if the location did not exist before.' }),
     changes: z.array(LocationChange),
     etag: z.string().nullable().describe('Of the location as it is now. Null if a dry run would create it.'),
-    warnings: z
-      .array(z.string())
-      .meta({
-        description: 'What is unusual, for people. A dry run also says if dropped webhooks would be dropped again.',
-      }),
+    warnings: z.array(z.string()).meta({
+      description: 'What is unusual, for people. A dry run also says if dropped webhooks would be dropped again.',
+    }),
     validTokens: z.int().meta({ description: 'Webhook tokens that are valid for the integration.' }),
   })
   .meta({ id: 'ChangedLocation' });
