@@ -1,38 +1,35 @@
-import { ask } from '../api.ts';
 import { may } from '../may.ts';
+import { isCaseClosed } from '../orders/what-to-do.ts';
 import { CaseAndNotes } from '../parts/case.tsx';
 import { closeDialog, Dialog } from '../parts/dialog.tsx';
+import { ask } from '../api.ts';
 import { Loading } from '../parts/loading.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import type { ShownLocation, ShownOrder } from '../wire.ts';
 import type { Subject } from './needs-of.ts';
 
-/** The case of an order or a location, without leaving the board. */
-export function CaseDialog({
-  subject,
-  name,
-  isSilent,
-  onClose,
-}: {
+/** Others may act on it meanwhile. */
+const EVERY_MS = 5_000;
+
+type AboutCaseDialog = {
   subject: Subject;
   name: string;
   isSilent: boolean;
   onClose: () => void;
-}) {
+};
+
+/** The case of an order or a location, without leaving the board. */
+export function CaseDialog({ subject, name, isSilent, onClose }: AboutCaseDialog) {
   const path = `/${subject.kind}s/${encodeURIComponent(subject.id)}`;
-  const loaded = useLoaded(
-    (signal) => ask<Pick<ShownOrder & ShownLocation, 'case' | 'snoozedUntil' | 'notes'>>('GET', path, { signal }),
-    [path],
-  );
+  const loaded = useLoaded((signal) => ask<ShownOrder | ShownLocation>('GET', path, { signal }), [path], EVERY_MS);
   return (
     <Dialog title={name} onClose={onClose}>
       <Loading loaded={loaded}>
-        {({ case: taken, snoozedUntil, notes }) => (
+        {(care) => (
           <CaseAndNotes
             path={path}
-            case={taken}
-            snoozedUntil={snoozedUntil}
-            notes={notes}
+            care={care}
+            isClosed={'placement' in care ? isCaseClosed(care) : care.closedAt !== null}
             isSilent={isSilent}
             mayAct={may('operator', subject.locationId)}
             reload={loaded.again}

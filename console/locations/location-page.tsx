@@ -115,9 +115,8 @@ function Shown({
         {!isNew && (
           <CaseAndNotes
             path={`/locations/${encodeURIComponent(locationId)}`}
-            case={location.case}
-            snoozedUntil={location.snoozedUntil}
-            notes={location.notes}
+            care={location}
+            isClosed={location.closedAt !== null}
             mayAct={may('operator', locationId)}
             isSilent={isSilent}
             reload={loaded.again}

@@ -1,6 +1,6 @@
 import type { ShownOrder } from '../wire.ts';
 import { words } from '../parts/tones.ts';
-import type { Standing } from './what-to-do.ts';
+import { isCaseClosed, type Standing } from './what-to-do.ts';
 
 export type ChangeStanding = Pick<Standing, 'tone' | 'sentence' | 'problem' | 'toDo' | 'advice'> & {
   /** True if an operator may enter the restaurant's answer. */
@@ -8,14 +8,20 @@ export type ChangeStanding = Pick<Standing, 'tone' | 'sentence' | 'problem' | 't
 };
 
 /** @returns undefined if the platform changed nothing for the kitchen or the driver, or if the order has ended */
-export function howChangeStands({ change, order }: ShownOrder): ChangeStanding | undefined {
+export function howChangeStands(story: ShownOrder): ChangeStanding | undefined {
+  const { change, order } = story;
   // A process of the previous version does not send it.
   if (!change || order === null || order.endedAt !== null) return undefined;
   const { state, waits, changes } = change;
   const about = { problem: changes.join('; ') || null, toDo: [], canAnswer: waits };
   if (waits) {
     const sentence = `The platform changed ${order.callOutCode} after it was sent`;
-    return { ...about, tone: 'bad', sentence, advice: 'The ticket is unchanged. Tell the restaurant.' };
+    return {
+      ...about,
+      tone: isCaseClosed(story) ? 'plain' : 'bad',
+      sentence,
+      advice: 'The ticket is unchanged. Tell the restaurant.',
+    };
   }
   const sentence = `The platform's change after it was sent: ${words(state)}`;
   return { ...about, tone: state === 'applied' ? 'good' : 'warn', sentence, advice: '' };

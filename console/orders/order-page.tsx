@@ -19,6 +19,7 @@ import { OrderStanding } from './order-standing.tsx';
 import './orders.css';
 import { Timeline } from './timeline.tsx';
 import { useStory } from './use-story.ts';
+import { isCaseClosed } from './what-to-do.ts';
 import { WhatWasOrdered } from './what-was-ordered.tsx';
 
 /** One order, live. */
@@ -66,9 +67,8 @@ function Story({ serviceOrderId }: { serviceOrderId: string }) {
                 {!order.past && (
                   <CaseAndNotes
                     path={`/orders/${encodeURIComponent(serviceOrderId)}`}
-                    case={order.case}
-                    snoozedUntil={order.snoozedUntil}
-                    notes={order.notes}
+                    care={order}
+                    isClosed={isCaseClosed(order)}
                     mayAct={may('operator', locationOf(order))}
                     reload={story.again}
                   />

@@ -3,29 +3,27 @@ import { useRef, useState } from 'preact/hooks';
 import { ask, query } from '../api.ts';
 import { announce } from '../parts/announce.ts';
 import { now } from '../parts/clock.ts';
-import { Confirm } from '../parts/confirm.tsx';
 import { Copyable } from '../parts/copyable.tsx';
 import { Problem, Said } from '../parts/said.tsx';
 import { WhereToRun } from '../parts/where-to-run.tsx';
 import { duration } from '../parts/duration.ts';
 import { Time } from '../parts/time.tsx';
+import { locationName, vendorName } from '../parts/names.ts';
 import { pageOf } from '../parts/page-of.ts';
 import { WithRole } from '../parts/with-role.tsx';
 import { Reveal } from '../parts/reveal.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { FixSettings } from '../set-up/configuration.tsx';
-import type { ListedOrders, Retried, ShownOrder } from '../wire.ts';
-import { AnswerChangeDialog, CancelDialog, ConcludeDialog } from './cancel-dialogs.tsx';
+import type { ListedOrders, ShownOrder } from '../wire.ts';
+import { cancelName, type Asking } from './asks.ts';
 import { canBeCancelled, howCancelStands } from './how-cancel-stands.ts';
 import { howChangeStands } from './how-change-stands.ts';
-import { locationOf, nameOf } from './location-of.ts';
+import { locationOf } from './location-of.ts';
 import { PosWords } from './order-contents.tsx';
-import { ResolveDialog, WhereToLook } from './resolve-dialog.tsx';
+import { OrderDialog } from './order-dialog.tsx';
 import { Telephone } from './telephone.tsx';
-import { throwWithHelp } from './throw-with-help.ts';
-import { conflictsOf, retryMeans, whatToDo, type Standing } from './what-to-do.ts';
+import { conflictSays, conflictsOf, whatToDo, type Standing } from './what-to-do.ts';
 
-type Asking = 'retry' | 'cancel' | 'there' | 'not there' | 'cancelled' | 'continues' | 'done' | 'too late';
 type Banner = Omit<Standing, 'canRetry' | 'canResolve' | 'isPaused'>;
 
 /** What is wrong with the order at its POS, and what an operator can do. */
@@ -36,22 +34,16 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
   const { placement } = story;
   const isHeld = placement.state === 'held' && standing?.isPaused === undefined;
   const cancel = howCancelStands(story);
-  const conflicts = conflictsOf(story);
+  const conflicts = conflictsOf(story).length;
   const at = locationOf(story);
   const telephone = at !== null && <Telephone locationId={at} />;
   const [isStandingBad, isCancelBad] = [standing, cancel].map((each) => each?.tone === 'bad' || each?.tone === 'warn');
 
-  const cancelName =
-    cancel !== undefined
-      ? 'Cancel at the POS again'
-      : placement.finishedAt === null
-        ? 'Cancel the order'
-        : 'Cancel at the POS';
   /** Next to the answers to a question, it must not look like one of them. */
   const cancelButton = (isQuiet: boolean) => (
     <WithRole needs="operator" at={at} to="To cancel it">
       <button type="button" class={isQuiet ? 'quiet' : ''} onClick={() => setAsking('cancel')}>
-        {cancelName}
+        {cancelName(story)}
       </button>
     </WithRole>
   );
@@ -60,10 +52,10 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
   const done = (message: string): void => {
     isDone.current = true;
     announce(message);
-    onDone();
   };
   const close = (): void => {
     setAsking(undefined);
+    onDone();
     // The action has removed the pressed button, so the section gets the focus.
     if (isDone.current) section.current?.focus({ preventScroll: true });
     isDone.current = false;
@@ -140,25 +132,25 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
       <Change story={story} onAsk={setAsking}>
         {!isStandingBad && !isCancelBad && conflicts === 0 && telephone}
       </Change>
-      {conflicts > 0 && <Conflicts count={conflicts}>{!isStandingBad && !isCancelBad && telephone}</Conflicts>}
-      {standing === undefined && canBeCancelled(story) && <div class="buttons">{cancelButton(false)}</div>}
-      {asking !== undefined && (
-        <Dialog asking={asking} story={story} cancelName={cancelName} onDone={done} onClose={close} />
+      {conflicts > 0 && (
+        <Conflicts count={conflicts} says={conflictSays(story)}>
+          {!isStandingBad && !isCancelBad && telephone}
+        </Conflicts>
       )}
+      {standing === undefined && canBeCancelled(story) && <div class="buttons">{cancelButton(false)}</div>}
+      {asking !== undefined && <OrderDialog asking={asking} story={story} onDone={done} onClose={close} />}
     </section>
   );
 }
 
-/** What the platform changed, and the buttons for the restaurant's answer. */
-function Change({
-  story,
-  onAsk,
-  children,
-}: {
+type AboutChange = {
   story: ShownOrder;
   onAsk: (asking: Asking) => void;
   children: ComponentChildren;
-}) {
+};
+
+/** What the platform changed, and the buttons for the restaurant's answer. */
+function Change({ story, onAsk, children }: AboutChange) {
   const change = howChangeStands(story);
   if (change === undefined) return null;
   return (
@@ -178,11 +170,11 @@ function Change({
   );
 }
 
-function Conflicts({ count, children }: { count: number; children: ComponentChildren }) {
+function Conflicts({ count, says, children }: { count: number; says: string; children: ComponentChildren }) {
   return (
     <div class="apart orders-banner bad">
       <p>
-        <span class="orders-sentence">The POS contradicts what the member was told. </span>
+        <span class="orders-sentence">{says} </span>
         See {count === 1 ? 'the line' : `the ${count} lines`} marked “conflict” below. Check the order at the POS, then
         close the case.
       </p>
@@ -191,38 +183,32 @@ function Conflicts({ count, children }: { count: number; children: ComponentChil
   );
 }
 
-/** The dialog of the action that was chosen. */
-function Dialog({
-  asking,
-  story,
-  cancelName,
-  onDone,
-  onClose,
-}: {
-  asking: Asking;
-  story: ShownOrder;
-  cancelName: string;
-  onDone: (message: string) => void;
-  onClose: () => void;
-}) {
-  const shared = { story, onDone, onClose };
-  if (asking === 'cancel') return <CancelDialog {...shared} name={cancelName} />;
-  if (asking === 'retry') return <RetryDialog {...shared} />;
-  if (asking === 'there' || asking === 'not there') return <ResolveDialog {...shared} isThere={asking === 'there'} />;
-  if (asking === 'done' || asking === 'too late') return <AnswerChangeDialog {...shared} isDone={asking === 'done'} />;
-  return <ConcludeDialog {...shared} isCancelled={asking === 'cancelled'} />;
+/** The ticket to look for: its code, its POS, and when it may have been made. */
+function WhereToLook({ story: { order, attempts, serviceOrderId } }: { story: ShownOrder }) {
+  const sent = attempts.findLast(({ call }) => call === 'createOrder');
+  return (
+    <p class="orders-advice">
+      Call the restaurant, or look at the POS{order?.integration && ` (${vendorName(order.integration)})`} of{' '}
+      <b>{locationName(order?.locationId ?? '')}</b>
+      {sent !== undefined && (
+        <>
+          {' '}
+          for a ticket from <Time at={sent.startedAt} /> on
+        </>
+      )}
+      . The POS may show the id <code>{serviceOrderId}</code> too.
+    </p>
+  );
 }
 
-/** @param about.more below the buttons @param about.children buttons, next to the sentence */
-function Banner({
-  standing,
-  more,
-  children,
-}: {
+type AboutBanner = {
   standing: Banner;
   more: ComponentChildren;
   children: ComponentChildren;
-}) {
+};
+
+/** @param about.more below the buttons @param about.children buttons, next to the sentence */
+function Banner({ standing, more, children }: AboutBanner) {
   const { tone, sentence, problem, isProblemLast, toDo, advice, nextAt, failsAt } = standing;
   return (
     <div class={`apart orders-banner ${tone}`}>
@@ -312,28 +298,5 @@ function Deadline({ at }: { at: string }) {
     <>
       It fails at <Time at={at} /> (in {duration(ms)}).
     </>
-  );
-}
-
-function RetryDialog({
-  story,
-  onDone,
-  onClose,
-}: {
-  story: ShownOrder;
-  onDone: (message: string) => void;
-  onClose: () => void;
-}) {
-  const retry = async (): Promise<void> => {
-    const path = `/orders/${encodeURIComponent(story.serviceOrderId)}/retry`;
-    const { retry } = await ask<Retried>('POST', path).catch(throwWithHelp);
-    onDone(retry === 'due' ? 'The order is retried now.' : 'The order is already being processed.');
-  };
-  return (
-    <Confirm title={`Retry ${nameOf(story)}?`} action="Retry now" onConfirm={retry} onClose={onClose}>
-      {retryMeans(story, now.value).map((sentence) => (
-        <p key={sentence}>{sentence}</p>
-      ))}
-    </Confirm>
   );
 }

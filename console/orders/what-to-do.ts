@@ -1,6 +1,7 @@
 import { vendorName } from '../parts/names.ts';
+import { isClosed } from '../../src/core/domain/settled-case.ts';
 import { TEST_ORDER } from '../../src/core/domain/test-order-id.ts';
-import type { Tone } from '../parts/tones.ts';
+import { words, type Tone } from '../parts/tones.ts';
 import type { Step } from '../../src/core/domain/remedy.ts';
 import type { ShownOrder } from '../wire.ts';
 import { saysOf } from '../../src/core/domain/explain-failure.ts';
@@ -28,7 +29,8 @@ export type Standing = {
 };
 
 /** @returns undefined if nothing is wrong */
-export function whatToDo({ serviceOrderId, placement, order, notified }: ShownOrder): Standing | undefined {
+export function whatToDo(story: ShownOrder): Standing | undefined {
+  const { serviceOrderId, placement, order, notified } = story;
   const { state, problem, cause, underWay, nextAttemptAt } = placement;
   if (state === 'held' && PAUSES.includes(cause?.code ?? '')) return paused(placement);
   const isOpen = placement.finishedAt === null && !underWay;
@@ -53,7 +55,7 @@ export function whatToDo({ serviceOrderId, placement, order, notified }: ShownOr
     const next = canRestart
       ? 'It starts again when you retry it, or when the platform signals it.'
       : 'To order again, the platform must place a new order.';
-    return { ...about, tone: 'bad', sentence, advice: `${notified} ${next}` };
+    return { ...about, tone: isCaseClosed(story) ? 'plain' : 'bad', sentence, advice: `${notified} ${next}` };
   }
   if (state === 'in_doubt' && underWay) {
     const advice = 'A call to the POS is running. When it ends, usually within 30 seconds, you can answer.';
@@ -92,8 +94,33 @@ function paused({ problem, cause }: ShownOrder['placement']): Standing {
   };
 }
 
-export function conflictsOf({ history }: ShownOrder): number {
-  return history.filter((event) => event.conflict).length;
+/** The reports that a person has to check, until the case is closed. */
+export function conflictsOf(story: ShownOrder): ShownOrder['history'] {
+  return story.history.filter((event) => event.conflict && !isClosed(story, Date.parse(event.recordedAt)));
+}
+
+/** Whether the case is closed, and no problem came later that closing it settles. */
+export function isCaseClosed(story: ShownOrder): boolean {
+  const { placement, change } = story;
+  const problems = [placement.state === 'failed' && placement.finishedAt, change?.waits && change.since];
+  return (
+    isClosed(story, 0) &&
+    problems.every((at) => !at || isClosed(story, Date.parse(at))) &&
+    conflictsOf(story).length === 0
+  );
+}
+
+/** What the newest conflict is about. The member may have been told both, so both may say the same now. */
+export function conflictSays({ order, history, posIds }: ShownOrder): string {
+  const reports = history.filter(({ webhookId, conflict }) => webhookId !== null || conflict);
+  const { status = '', providerOrderId: id = null } = reports.findLast(({ conflict }) => conflict) ?? {};
+  const told = words(order?.memberState ?? '');
+  if (id !== null && posIds.length > 0 && !posIds.some(({ providerOrderId }) => providerOrderId === id))
+    return 'The POS gave this order the id of another order.';
+  if (reports.at(-1)?.status !== order?.status)
+    return `The POS reported “${words(status)}”, but the member was told “${told}”.`;
+  const other = reports.findLast((event) => event.status !== order?.status);
+  return `The POS reported “${words(other?.status ?? '')}” and “${words(order?.status ?? '')}”. The member was last told “${told}”.`;
 }
 
 /**

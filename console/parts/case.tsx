@@ -5,13 +5,17 @@ import { session } from '../sign-in.ts';
 import { announce } from './announce.ts';
 import './case.css';
 import { Choice, Form, Text } from './form.tsx';
-import { Confirm } from './confirm.tsx';
+import { Confirm, type Meanwhile } from './confirm.tsx';
+import { doneSince, lastOf } from './done-since.ts';
 import { Loading } from './loading.tsx';
 import { Ago, Time } from './time.tsx';
 import { useLoaded } from './use-loaded.ts';
-import type { Care } from '../wire.ts';
+import type { Care, RecordedAction } from '../wire.ts';
 
 type About = { path: string; reload: () => void };
+type Shown = Care & { actions: readonly RecordedAction[] };
+type AboutCase = About & { care: Shown; isClosed: boolean; mayAct: boolean; isSilent?: boolean };
+type Asking = { path: string; onClose: () => void; meanwhile: Meanwhile };
 type Dialog = 'hand over' | 'close' | 'snooze';
 
 const SNOOZES = [
@@ -19,6 +23,10 @@ const SNOOZES = [
   ['120', '2 hours'],
   ['480', '8 hours'],
 ] as const;
+
+/** What a dialog of a case does, by the codes of actions. */
+const MOVED = ['take case', 'close case'];
+const SNOOZED = ['snooze', 'close case'];
 
 const myName = (): string | undefined => (session.value.state === 'in' ? session.value.name : undefined);
 
@@ -40,22 +48,25 @@ export function Holder({ holder, takenAt, givenBy, what }: NonNullable<Care['cas
 /**
  * Who takes care of an order or a location, and what people wrote about it.
  * @param about.path its path in the operator API, such as `/orders/x`
+ * @param about.isClosed true if its case is closed, and nothing came later that closing settles
  * @param about.isSilent true if it is on the board because its POS is silent or does not answer
  */
-export function CaseAndNotes({
-  path,
-  case: taken,
-  snoozedUntil,
-  notes,
-  mayAct,
-  isSilent = false,
-  reload,
-}: About & Care & { mayAct: boolean; isSilent?: boolean }) {
+export function CaseAndNotes({ path, care, reload, ...about }: AboutCase) {
+  const { isClosed, mayAct, isSilent = false } = about;
+  const { case: taken, snoozedUntil, notes } = care;
   const [dialog, setDialog] = useState<Dialog>();
   const [problem, setProblem] = useState<string>();
   const isMine = taken !== null && taken.holder === myName();
   const isSnoozed = snoozedUntil !== null && Date.parse(snoozedUntil) > Date.now();
-  const shared = { path, reload, onClose: () => setDialog(undefined) };
+  const shared = {
+    path,
+    meanwhile: async (signal?: AbortSignal) =>
+      doneSince(care, await ask<Shown>('GET', path, { signal }), dialog === 'snooze' ? SNOOZED : MOVED),
+    onClose() {
+      setDialog(undefined);
+      reload();
+    },
+  };
 
   const act = async (done: string, ...request: Parameters<typeof ask>): Promise<boolean> => {
     setProblem(undefined);
@@ -94,7 +105,9 @@ export function CaseAndNotes({
           Hidden until <Time at={snoozedUntil} />.
         </p>
       )}
-      {taken === null && !isSnoozed && <p>Nobody has this one.</p>}
+      {taken === null && !isSnoozed && (
+        <p>{(isClosed && lastOf(care, ({ action }) => action === 'close case')) || 'Nobody has this one'}.</p>
+      )}
       {mayAct && (
         <div class="buttons">
           {isSilent && !isSnoozed && (
@@ -112,9 +125,11 @@ export function CaseAndNotes({
               Hand over …
             </button>
           )}
-          <button type="button" onClick={() => setDialog('close')}>
-            Close the case …
-          </button>
+          {(taken !== null || !isClosed) && (
+            <button type="button" onClick={() => setDialog('close')}>
+              Close the case …
+            </button>
+          )}
           {isSnoozed ? (
             <button
               type="button"
@@ -174,7 +189,7 @@ function NoteForm({ path, reload }: About) {
   );
 }
 
-function HandOver({ path, reload, onClose }: About & { onClose: () => void }) {
+function HandOver({ path, ...about }: Asking) {
   const [to, setTo] = useState('');
   const loaded = useLoaded((signal) => ask<{ people: string[] }>('GET', `${path}/case/people`, { signal }), [path]);
   const names = (loaded.value?.people ?? []).filter((name) => name !== myName());
@@ -182,15 +197,14 @@ function HandOver({ path, reload, onClose }: About & { onClose: () => void }) {
   const handOver = async (): Promise<void> => {
     await ask('PUT', `${path}/case`, { body: { to: holder } });
     announce(`${holder} has this one`);
-    reload();
   };
   return (
     <Confirm
+      {...about}
       title="Hand over this case"
       action="Hand over"
       isReady={loaded.value !== undefined}
       onConfirm={handOver}
-      onClose={onClose}
     >
       <Loading loaded={loaded}>
         {() => (
@@ -214,15 +228,14 @@ function HandOver({ path, reload, onClose }: About & { onClose: () => void }) {
   );
 }
 
-function Close({ path, reload, onClose }: About & { onClose: () => void }) {
+function Close({ path, ...about }: Asking) {
   const [note, setNote] = useState('');
   const close = async (): Promise<void> => {
     await ask('POST', `${path}/case/close`, { body: note.trim() === '' ? {} : { note: note.trim() } });
     announce('The case is closed');
-    reload();
   };
   return (
-    <Confirm title="Close this case?" action="Close the case" onConfirm={close} onClose={onClose}>
+    <Confirm {...about} title="Close this case?" action="Close the case" onConfirm={close}>
       <p>
         {path.startsWith('/locations/')
           ? 'Nobody takes care of it then. The problem stays on the board until it is fixed.'
@@ -240,15 +253,14 @@ function Close({ path, reload, onClose }: About & { onClose: () => void }) {
   );
 }
 
-function Snooze({ path, reload, onClose }: About & { onClose: () => void }) {
+function Snooze({ path, ...about }: Asking) {
   const [minutes, setMinutes] = useState('30');
   const snooze = async (): Promise<void> => {
     await ask('POST', `${path}/snooze`, { body: { minutes: Number(minutes) } });
     announce('The alarm is hidden');
-    reload();
   };
   return (
-    <Confirm title="Snooze this?" action="Snooze" onConfirm={snooze} onClose={onClose}>
+    <Confirm {...about} title="Snooze this?" action="Snooze" onConfirm={snooze}>
       <p>Its alarm is hidden from everybody for this time. Nothing else changes.</p>
       <Choice id="case-minutes" label="For" value={minutes} options={SNOOZES} onChoose={setMinutes} />
     </Confirm>

@@ -13,16 +13,14 @@ export function Copyable({ text, label }: { text: string; label: string }) {
   );
 }
 
-/** Only the button, for a text that is shown elsewhere. */
-export function CopyButton({
-  text,
-  label,
-  shows = 'Copy',
-}: {
+type AboutCopyButton = {
   text: string;
   label: string;
   shows?: ComponentChildren;
-}) {
+};
+
+/** Only the button, for a text that is shown elsewhere. */
+export function CopyButton({ text, label, shows = 'Copy' }: AboutCopyButton) {
   const [result, setResult] = useState<'Copied' | 'Not copied: select the text'>();
   useEffect(() => {
     if (result === undefined) return undefined;

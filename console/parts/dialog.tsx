@@ -1,18 +1,16 @@
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 
-/** The browser's own dialog: it traps the focus, closes on Escape, and returns the focus. */
-export function Dialog({
-  title,
-  children,
-  ...about
-}: {
+type AboutDialog = {
   title: string;
   onClose: () => void;
   class?: string;
   onKeyDown?: (event: KeyboardEvent) => void;
   children: ComponentChildren;
-}) {
+};
+
+/** The browser's own dialog: it traps the focus, closes on Escape, and returns the focus. */
+export function Dialog({ title, children, ...about }: AboutDialog) {
   const dialog = useRef<HTMLDialogElement>(null);
   // A layout effect runs before the next key, so that no letter is lost.
   useLayoutEffect(() => dialog.current?.showModal(), []);

@@ -2,19 +2,16 @@ import type { ComponentChildren } from 'preact';
 import './lists.css';
 import { useNarrow } from './use-narrow.ts';
 
-/** The filters of a list. On a phone they are folded, so that the list comes first. */
-export function FoldedFilters({
-  label,
-  filters,
-  first,
-  children,
-}: {
+type AboutFoldedFilters = {
   label: string;
   filters: Readonly<Record<string, string>>;
   /** The input that is never folded. */
   first?: ComponentChildren;
   children: ComponentChildren;
-}) {
+};
+
+/** The filters of a list. On a phone they are folded, so that the list comes first. */
+export function FoldedFilters({ label, filters, first, children }: AboutFoldedFilters) {
   const isNarrow = useNarrow();
   const count = Object.values(filters).filter((value) => value !== '').length;
   return (

@@ -5,17 +5,7 @@ import './form.css';
 /** What a field knows of its form: whether somebody tried to send it, and what to do when a field is left. */
 const InForm = createContext<{ isTried: boolean; onLeave?: (() => void) | undefined }>({ isTried: false });
 
-/** A form: its fields, then its buttons on the right. The first wrong field gets the focus if it cannot be sent. */
-export function Form({
-  action,
-  back,
-  isDangerous = false,
-  isReady = true,
-  wasTried = false,
-  onLeave,
-  onSubmit,
-  children,
-}: {
+type AboutForm = {
   /** What the button does. Without it, there is nothing to send. */
   action?: string | undefined;
   /** The other buttons, before it. */
@@ -31,7 +21,11 @@ export function Form({
   /** @returns false if the fields say why it was refused @throws Error that the form shows */
   onSubmit: (form: HTMLFormElement) => Promise<unknown>;
   children: ComponentChildren;
-}) {
+};
+
+/** A form: its fields, then its buttons on the right. The first wrong field gets the focus if it cannot be sent. */
+export function Form({ action, back, onLeave, onSubmit, children, ...about }: AboutForm) {
+  const { isDangerous = false, isReady = true, wasTried = false } = about;
   const form = useRef<HTMLFormElement>(null);
   const [tries, setTries] = useState(wasTried ? 1 : 0);
   const [isBusy, setBusy] = useState(false);
@@ -111,16 +105,10 @@ type InputAttributes = {
 
 /** One field: its label, its hint, its input, and what is wrong, once the field was left or the form was tried. */
 export function Field({
-  id,
-  label,
-  hint,
-  problem,
-  refused,
-  isRequired = false,
-  isUnseen = false,
-  title,
   children,
+  ...about
 }: FieldProps & { children: (attributes: InputAttributes) => ComponentChildren }) {
+  const { id, label, hint, problem, refused, isRequired = false, isUnseen = false, title } = about;
   const { isShown, box, says } = useProblem({ id, problem, refused });
   const described = [...(hint ? [`${id}-hint`] : []), ...(isShown ? [`${id}-problem`] : [])].join(' ');
   return (
@@ -146,16 +134,8 @@ export function Field({
 }
 
 /** Several inputs that belong together, with a label as one field has it. */
-export function FieldGroup({
-  id,
-  label,
-  hint,
-  problem,
-  refused,
-  isRequired = false,
-  title,
-  children,
-}: FieldProps & { children: ComponentChildren }) {
+export function FieldGroup({ children, ...about }: FieldProps & { children: ComponentChildren }) {
+  const { id, label, hint, problem, refused, isRequired = false, title } = about;
   const { isShown, box, says } = useProblem({ id, problem, refused });
   return (
     <fieldset {...box} class={`field-group ${box.class}`} aria-describedby={isShown ? `${id}-problem` : undefined}>
@@ -295,17 +275,14 @@ export function Text({
   );
 }
 
-/** A field that chooses one of several values. */
-export function Choice({
-  value,
-  options,
-  onChoose,
-  ...about
-}: FieldProps & {
+type AboutChoice = FieldProps & {
   value: string;
   options: readonly (readonly [value: string, name: string])[];
   onChoose: (value: string) => void;
-}) {
+};
+
+/** A field that chooses one of several values. */
+export function Choice({ value, options, onChoose, ...about }: AboutChoice) {
   const isMissing = about.isRequired === true && value === '';
   return (
     <Field {...about} problem={about.problem ?? (isMissing ? 'Choose one.' : undefined)}>
@@ -322,20 +299,16 @@ export function Choice({
   );
 }
 
-/** A box to tick, or one of several to choose, with its words behind it. @param about.radio the name of its group */
-export function Tick({
-  isOn,
-  onTick,
-  radio,
-  children,
-  ...about
-}: {
+type AboutTick = {
   isOn: boolean;
   onTick: (isOn: boolean) => void;
   radio?: string;
   class?: string;
   children: ComponentChildren;
-}) {
+};
+
+/** A box to tick, or one of several to choose, with its words behind it. @param about.radio the name of its group */
+export function Tick({ isOn, onTick, radio, children, ...about }: AboutTick) {
   return (
     <label {...about} class={about.class ?? 'tick'}>
       <input

@@ -1,16 +1,14 @@
 import { Choice } from './form.tsx';
 import { knownLocations } from './names.ts';
 
-/** The choice of a group of locations. It is left out if there are no groups. */
-export function GroupChoice({
-  page,
-  value,
-  onChoose,
-}: {
+type AboutGroupChoice = {
   page: string;
   value: string;
   onChoose: (group: string) => void;
-}) {
+};
+
+/** The choice of a group of locations. It is left out if there are no groups. */
+export function GroupChoice({ page, value, onChoose }: AboutGroupChoice) {
   const groups = knownGroups();
   if (groups.length === 0 && value === '') return null;
   // A shared link may name a group that no longer exists.

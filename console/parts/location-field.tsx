@@ -21,21 +21,18 @@ export function LocationLink({ id }: { id: string }) {
   );
 }
 
-/**
- * The choice of a location by its name. A text that names none is refused.
- * @param value its id, or empty for none; also one that no longer exists, because a shared link may name it
- */
-export function LocationField({
-  id,
-  label,
-  value,
-  onChoose,
-}: {
+type AboutLocationField = {
   id: string;
   label: string;
   value: string;
   onChoose: (locationId: string) => void;
-}) {
+};
+
+/**
+ * The choice of a location by its name. A text that names none is refused.
+ * @param value its id, or empty for none; also one that no longer exists, because a shared link may name it
+ */
+export function LocationField({ id, label, value, onChoose }: AboutLocationField) {
   const shown = value === '' ? '' : locationName(value);
   const [text, setText] = useState(shown);
   const [isUnknown, setUnknown] = useState(false);

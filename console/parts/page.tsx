@@ -8,17 +8,15 @@ export function usePageTitle(title: string): void {
   }, [title]);
 }
 
-/** A page with its h1, which gets the focus on navigation, so that a screen reader announces the page. */
-export function Page({
-  title,
-  children,
-  beside,
-}: {
+type AboutPage = {
   title: string;
   children: ComponentChildren;
   /** Content next to the title. */
   beside?: ComponentChildren;
-}) {
+};
+
+/** A page with its h1, which gets the focus on navigation, so that a screen reader announces the page. */
+export function Page({ title, children, beside }: AboutPage) {
   const heading = useRef<HTMLHeadingElement>(null);
   usePageTitle(title);
   useEffect(() => {

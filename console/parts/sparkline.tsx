@@ -3,6 +3,14 @@ import './sparkline.css';
 const STEP = 6;
 const HEIGHT = 24;
 
+type AboutSparkline = {
+  values: readonly number[];
+  label: string;
+  isUnderWay?: boolean;
+  most?: number;
+  tone?: 'busy' | 'warn' | 'bad';
+};
+
 /**
  * A few counts or shares as small bars in one path: cheap enough for hundreds on a page.
  * @param sparkline.label a description for screen readers
@@ -15,13 +23,7 @@ export function Sparkline({
   isUnderWay = false,
   most = Math.max(...values),
   tone = 'busy',
-}: {
-  values: readonly number[];
-  label: string;
-  isUnderWay?: boolean;
-  most?: number;
-  tone?: 'busy' | 'warn' | 'bad';
-}) {
+}: AboutSparkline) {
   const width = values.length * STEP;
   const bars = values.map((value, nth) => bar(nth, most > 0 ? value / most : 0));
   return (

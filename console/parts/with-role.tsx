@@ -2,19 +2,16 @@ import type { ComponentChildren } from 'preact';
 import { may } from '../may.ts';
 import type { NeededRole } from '../wire.ts';
 
-/** Shows `children`. If the operator lacks the role there, shows only which role is needed. */
-export function WithRole({
-  needs,
-  at,
-  to,
-  children,
-}: {
+type AboutWithRole = {
   needs: NeededRole;
   at: Parameters<typeof may>[1];
   /** The action, such as `To retry it`. */
   to: string;
   children: ComponentChildren;
-}) {
+};
+
+/** Shows `children`. If the operator lacks the role there, shows only which role is needed. */
+export function WithRole({ needs, at, to, children }: AboutWithRole) {
   if (may(needs, at)) return children;
   return (
     <span class="faint">

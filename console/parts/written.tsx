@@ -2,19 +2,16 @@ import { useEffect, useState } from 'preact/hooks';
 import { Text, type FieldProps } from './form.tsx';
 import { fromLocalTime, toLocalTime } from './local-time.ts';
 
-/** A text of a filter. It takes effect when the input is left, or with Enter. @param about.offers suggestions */
-export function Written({
-  value,
-  onWrite,
-  offers = [],
-  ...about
-}: FieldProps & {
+type AboutWritten = FieldProps & {
   value: string;
   offers?: readonly string[];
   isCode?: boolean;
   type?: 'datetime-local';
   onWrite: (text: string) => void;
-}) {
+};
+
+/** A text of a filter. It takes effect when the input is left, or with Enter. @param about.offers suggestions */
+export function Written({ value, onWrite, offers = [], ...about }: AboutWritten) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
   return (

@@ -251,7 +251,7 @@ function sentInWords(sent: number, tried: number): string {
 type Editing = {
   location: ShownLocation;
   providers: readonly ShownProvider[];
-  /** The only fields of the settings that are shown. They are saved without a preview. */
+  /** The only fields of the settings that are shown. Only an unusual change of them has a preview. */
   only?: readonly Field[];
   onDone: () => void;
   onSaved: (warnings: readonly string[]) => void;
@@ -262,6 +262,12 @@ function LoadedForm({ groups, ...editing }: Editing & { groups: readonly string[
   const { providers, only, onClose } = editing;
   const { base, edit, problems, isSamePos, ...now } = useEditing(editing);
   const { setEdit, setProblems } = now;
+  // A refusal may name secrets that must be given again.
+  const asked = Object.values(problems).join(' ').split(/\W+/);
+  const fields = now.fields.filter(
+    ({ id, isSecret }) =>
+      only?.some((each) => each.id === id) !== false || (isSecret && (asked.includes(id) || edit.settings[id])),
+  );
   const form = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (only === undefined) form.current?.querySelector<HTMLElement>('input')?.focus();
@@ -296,7 +302,7 @@ function LoadedForm({ groups, ...editing }: Editing & { groups: readonly string[
         )}
         <SettingsForm
           key={`${edit.integration} ${base.etag}`}
-          fields={only ?? now.fields}
+          fields={fields}
           draft={edit.settings}
           problems={problems}
           fingerprints={isSamePos ? fingerprintsOf(base) : {}}
@@ -328,18 +334,15 @@ function LoadedForm({ groups, ...editing }: Editing & { groups: readonly string[
   );
 }
 
-/** Chooses the POS. Another POS begins with empty settings. */
-function ChoosePos({
-  edit,
-  base,
-  providers,
-  onChange,
-}: {
+type AboutChoosePos = {
   edit: Edit;
   base: ShownLocation;
   providers: readonly ShownProvider[];
   onChange: (edit: Edit) => void;
-}) {
+};
+
+/** Chooses the POS. Another POS begins with empty settings. */
+function ChoosePos({ edit, base, providers, onChange }: AboutChoosePos) {
   return (
     <Choice
       id="edit-integration"
@@ -399,7 +402,8 @@ function useEditing({ location, providers, only, onDone, onSaved, onClose }: Edi
       const { found, answer } = await check();
       if (Object.keys(found).length > 0) return false;
       if (!isChanged) throw new Error('Nothing has changed.');
-      if (only === undefined || Object.values(patch['settings'] ?? {}).includes(null)) return setWould(answer);
+      const isUnusual = Object.values(patch['settings'] ?? {}).includes(null) || answer?.warnings.length !== 0;
+      if (only === undefined || isUnusual) return setWould(answer);
       return await save();
     } catch (error) {
       if (!(error instanceof Refused) || error.status !== 412) throw error;
@@ -439,23 +443,8 @@ function useEditing({ location, providers, only, onDone, onSaved, onClose }: Edi
     }
   };
 
-  return {
-    base,
-    edit,
-    setEdit,
-    problems,
-    setProblems,
-    message,
-    isOld,
-    would,
-    setWould,
-    fields,
-    isSamePos,
-    judge,
-    preview,
-    save,
-    reload,
-  };
+  const shown = { base, edit, problems, message, isOld, would, fields, isSamePos };
+  return { ...shown, setEdit, setProblems, setWould, judge, preview, save, reload };
 }
 
 function fieldsFor(

@@ -29,6 +29,8 @@ export type Field = {
   isRequired: boolean;
   /** True if its value is never shown. Then the draft has only what was typed again. */
   isSecret: boolean;
+  /** True if several texts may be written, with white space between. */
+  isList: boolean;
   /** What a secret begins with that we choose ourselves. */
   generated?: string | undefined;
   description?: string | undefined;
@@ -85,6 +87,7 @@ function fieldOf(part: Schema, path: readonly string[], isRequired: boolean, sto
     kind,
     isRequired,
     isSecret,
+    isList: kind === 'secret' && part.anyOf?.some(({ type }) => type === 'array') === true,
     generated: part.generated,
     description: part.description,
     fallback: fallbackOf(part),
@@ -199,7 +202,7 @@ export function isSame(one: unknown, other: unknown): boolean {
 }
 
 /** @returns undefined for an empty input @throws Error with a sentence */
-function parse({ kind, options }: Field, written: NonNullable<SettingsDraft[string]>): unknown {
+function parse({ kind, options, isList }: Field, written: NonNullable<SettingsDraft[string]>): unknown {
   if (typeof written !== 'string') {
     const rows = written.filter(([key, value]) => key !== '' || value !== '');
     const keys = new Set(rows.map(([key]) => key));
@@ -214,6 +217,8 @@ function parse({ kind, options }: Field, written: NonNullable<SettingsDraft[stri
     if (!Number.isFinite(number)) throw new Error('This is not a number.');
     return number;
   }
+  const several = isList ? written.trim().split(/\s+/) : [];
+  if (several.length > 1) return several;
   if (kind !== 'json') return kind === 'secret' ? written : written.trim();
   try {
     return JSON.parse(written) as unknown;

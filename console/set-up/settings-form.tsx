@@ -49,6 +49,7 @@ function Input({ field, ...form }: Form & { field: Field }) {
     description,
     !['choice', 'fields', 'map'].includes(kind) && fallback !== undefined && `Default: ${fallback}`,
     kind === 'json' && 'JSON.',
+    field.isList && 'Write all of them, with a space between.',
     fingerprint !== undefined && `A secret is stored. Its fingerprint is ${fingerprint}.`,
   ].filter(Boolean);
   const about = {

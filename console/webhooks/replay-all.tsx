@@ -24,21 +24,17 @@ type Stage = {
 };
 type Chosen = readonly ListedWebhook[];
 
-/** Replays all matching webhooks, or the chosen ones: a dry run, a confirmation, then the replay of the same webhooks. */
-export function ReplayAll({
-  filter,
-  isBegun,
-  chosen,
-  onClear,
-  onReplayed,
-}: {
+type AboutReplayAll = {
   filter: WebhookFilter;
   /** True if the dry run begins at once. */
   isBegun: boolean;
   chosen: Chosen;
   onClear: () => void;
   onReplayed: (replayed: ReplayRun['replayed']) => void;
-}) {
+};
+
+/** Replays all matching webhooks, or the chosen ones: a dry run, a confirmation, then the replay of the same webhooks. */
+export function ReplayAll({ filter, isBegun, chosen, onClear, onReplayed }: AboutReplayAll) {
   const [stage, setStage] = useState<Stage>();
   const underWay = useRef<AbortController | undefined>(undefined);
   const heading = useRef<HTMLHeadingElement>(null);
@@ -118,20 +114,16 @@ export function ReplayAll({
   );
 }
 
-function Begin({
-  button,
-  why,
-  chosen,
-  onClear,
-  onBegin,
-}: {
+type AboutBegin = {
   button: Ref<HTMLButtonElement>;
   /** Why those that match cannot be replayed. Undefined if they can be. */
   why: string | undefined;
   chosen: Chosen;
   onClear: () => void;
   onBegin: (of: Chosen | undefined) => void;
-}) {
+};
+
+function Begin({ button, why, chosen, onClear, onBegin }: AboutBegin) {
   return (
     <div class={`row webhooks-all ${chosen.length > 0 ? 'chosen' : ''}`}>
       {chosen.length > 0 ? (
@@ -159,16 +151,7 @@ function Begin({
   );
 }
 
-/** A dry run or a replay, and what can be done with it. */
-function Run({
-  stage,
-  heading,
-  confirm,
-  onReplay,
-  onContinue,
-  onStop,
-  onClose,
-}: {
+type AboutRun = {
   stage: Stage;
   heading: Ref<HTMLHeadingElement>;
   confirm: Ref<HTMLButtonElement>;
@@ -176,7 +159,10 @@ function Run({
   onContinue: (isDry: boolean, run: ReplayRun, of: Chosen | undefined) => void;
   onStop: () => void;
   onClose: () => void;
-}) {
+};
+
+/** A dry run or a replay, and what can be done with it. */
+function Run({ stage, heading, confirm, onReplay, onContinue, onStop, onClose }: AboutRun) {
   const { is, run, of, isCut = false, problem } = stage;
   const isUnderWay = is === 'trying' || is === 'replaying';
   const isDry = is === 'trying' || is === 'tried';
@@ -250,17 +236,14 @@ function countOf({ replayed, refused }: ReplayRun): number {
   return replayed.length + refused.length;
 }
 
-function Summary({
-  run,
-  isDry,
-  isUnderWay,
-  isCut,
-}: {
+type AboutSummary = {
   run: ReplayRun;
   isDry: boolean;
   isUnderWay: boolean;
   isCut: boolean;
-}) {
+};
+
+function Summary({ run, isDry, isUnderWay, isCut }: AboutSummary) {
   if (countOf(run) === 0 && !isCut) {
     return isUnderWay ? null : (
       <p>

@@ -11,19 +11,17 @@ import { explainDrop } from './explain.ts';
 import { mayChange, outcomeMeaning } from './outcome-meaning.ts';
 import { EventOrder, WebhookLink } from './run-table.tsx';
 
+type AboutReplayDialog = {
+  webhookId: string;
+  onClose: () => void;
+  onReplayed: (replayed: Replayed) => void;
+};
+
 /**
  * Replays one webhook after a dry run that shows the result of each event.
  * @param onReplayed called after the replay. The dialog shows the result until it is closed.
  */
-export function ReplayDialog({
-  webhookId,
-  onClose,
-  onReplayed,
-}: {
-  webhookId: string;
-  onClose: () => void;
-  onReplayed: (replayed: Replayed) => void;
-}) {
+export function ReplayDialog({ webhookId, onClose, onReplayed }: AboutReplayDialog) {
   const replay = (dryRun: boolean, signal?: AbortSignal): Promise<Replayed> =>
     ask('POST', `/webhooks/${webhookId}/replay`, { body: { dryRun }, signal });
   const dry = useLoaded((signal) => replay(true, signal), [webhookId]);

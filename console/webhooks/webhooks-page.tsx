@@ -20,7 +20,7 @@ import { pageOf } from '../parts/page-of.ts';
 import './webhooks.css';
 import { WebhooksFilters } from './webhooks-filters.tsx';
 import { FILTERS, type WebhookFilter } from './webhook-filter.ts';
-import { explainDrop } from './explain.ts';
+import { explainDrop, settingsThatVerify } from './explain.ts';
 import { mayChange, outcomeMeaning } from './outcome-meaning.ts';
 import { ReplayAll } from './replay-all.tsx';
 
@@ -91,7 +91,7 @@ function Cause({ newest, replayed, onSaved }: { newest: string; replayed: Outcom
   const path = `/webhooks/${webhookId}?contents=false`;
   const { value, again } = useLoaded((signal) => ask<ShownWebhook>('GET', path, { signal }), [path]);
   if (value === undefined) return null;
-  const { cause, webhookAuth, locationId, today } = value;
+  const { cause, locationId, today } = value;
   const isOfSettings = CAUSES_IN_SETTINGS.test(cause?.code ?? '');
   const { what, details, toDo } = explainDrop(value, value);
   const outcome = replayed.get(webhookId) ?? value.replays.find(mayChange)?.outcome;
@@ -113,7 +113,7 @@ function Cause({ newest, replayed, onSaved }: { newest: string; replayed: Outcom
       {!isFixed && isOfSettings && (
         <FixSettings
           locationId={locationId}
-          said={JSON.stringify([webhookAuth?.settings, webhookAuth?.urlSetting, cause])}
+          said={JSON.stringify(settingsThatVerify(value))}
           onSaved={() => {
             again();
             onSaved();
@@ -127,16 +127,14 @@ function Cause({ newest, replayed, onSaved }: { newest: string; replayed: Outcom
   );
 }
 
-function List({
-  page,
-  isLater,
-  ...shown
-}: {
+type AboutList = {
   page: ListedWebhooks;
   isLater: boolean;
   replayed: Outcomes;
   chosen: Chosen;
-}) {
+};
+
+function List({ page, isLater, ...shown }: AboutList) {
   const { chosen } = shown;
   const list = useRef<HTMLDivElement>(null);
   const showNew = { rows: page.webhooks as readonly ListedWebhook[], waiting: 0 };
@@ -170,15 +168,13 @@ function Nothing({ isStretch, isLater }: { isStretch: boolean; isLater: boolean 
   return <p>{isLater ? 'There are no older webhooks.' : 'No webhooks match.'}</p>;
 }
 
-function Rows({
-  webhooks,
-  replayed,
-  chosen,
-}: {
+type AboutRows = {
   webhooks: readonly ListedWebhook[];
   replayed: Outcomes;
   chosen: Chosen;
-}) {
+};
+
+function Rows({ webhooks, replayed, chosen }: AboutRows) {
   const mine = webhooks.filter(({ locationId }) => may('operator', locationId)).map(({ webhookId }) => webhookId);
   return (
     <table class="webhooks-list linked">
@@ -208,16 +204,14 @@ function Rows({
   );
 }
 
-function Row({
-  webhook,
-  now,
-  chosen,
-}: {
+type AboutRow = {
   webhook: ListedWebhook;
   /** The outcome of its replay. */
   now: WebhookOutcome | undefined;
   chosen: Chosen | undefined;
-}) {
+};
+
+function Row({ webhook, now, chosen }: AboutRow) {
   const { webhookId, receivedAt, outcome, locationId, integration, reason, truncated } = webhook;
   const { serviceOrderId, callOutCode } = webhook;
   return (

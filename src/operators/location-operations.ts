@@ -5,7 +5,9 @@ import { Id } from '../core/domain/order.ts';
 import { CheckedLocation, checkLocation } from '../core/locations/check-location.ts';
 import { ConnectedLocation, connectLocation } from '../core/locations/connect-location.ts';
 import { findLocation } from '../core/locations/locations.ts';
+import type { SettingsChange } from '../core/locations/where-settings-lead.ts';
 import { PausedLocation, pauseLocation, resumeLocation } from '../core/kitchens/pause-location.ts';
+import { staysRefused } from '../core/replay/stays-refused.ts';
 import { settleKitchen } from '../core/kitchens/settle-kitchens.ts';
 import {
   ChangedLocation,
@@ -96,13 +98,16 @@ type PatchInput = Partial<PutInput> & Wanted;
 
 /** Stores a location, or what is given of it. `isDry` overrides the input, for the audit. */
 async function store(
-  { pool, settings: { registry, keys, publicUrl }, pos, headers, mayPlace, hasAt, scope, service }: Caller,
+  caller: Caller,
   { locationId, dryRun: isDry = false, anyway: isSure, integration, settings: given, ...details }: PatchInput,
   isPatch: boolean,
   isForAudit = false,
 ): Promise<PutLocation | PutRefused | undefined> {
+  const { pool, pos, headers, mayPlace, hasAt, scope, service } = caller;
+  const { registry, keys, publicUrl } = caller.settings;
   await refuseCountry(details.country);
   const rules = { registry, keys, publicUrl: publicUrl || undefined, allowedHosts: pos.allowedHosts };
+  let valid: SettingsChange | undefined;
   const options = {
     ...headers,
     dryRun: isDry || isForAudit,
@@ -112,13 +117,34 @@ async function store(
     mayMove: service === undefined,
     anyway: isSure,
     namesOrders: hasAt('viewer', locationId),
+    onValid: (change: SettingsChange) => void (valid = change),
   };
-  if (isPatch) {
-    const patch = { ...details, ...(integration && { integration }), ...(given && { settings: given }) };
-    return patchLocation(pool, rules, locationId, patch, options);
-  }
-  return putLocation(pool, rules, { locationId, integration: integration ?? '', settings: given, ...details }, options);
+  const put = { locationId, integration: integration ?? '', settings: given, ...details };
+  const patch = { ...details, ...(integration && { integration }), ...(given && { settings: given }) };
+  const done = await (isPatch
+    ? patchLocation(pool, rules, locationId, patch, options)
+    : putLocation(pool, rules, put, options));
+  if (!isDry || isForAudit || done === undefined || 'refused' in done || valid === undefined) return done;
+  return { ...done, warnings: [...done.warnings, ...(await judgeSecrets(caller, locationId, valid, done))] };
 }
+
+/** Says if the dropped webhooks that are stored would not be verified by changed settings either. */
+async function judgeSecrets(
+  { pool, settings, hasAt }: Caller,
+  locationId: string,
+  { provider, used }: SettingsChange,
+  { changes }: PutLocation,
+): Promise<string[]> {
+  const { settings: names, previousSetting, urlSetting } = provider.webhookAuth ?? { settings: [] };
+  const verifies = [...names, previousSetting, urlSetting].map((name) => `settings.${name}`);
+  // An integrator may not see webhooks.
+  if (!hasAt('viewer', locationId) || !changes.some(({ field }) => verifies.includes(field))) return [];
+  const at = { locationId, integration: provider.integration };
+  return (await staysRefused({ ...settings, pool }, at, { provider, settings: used })) ? [STAYS_REFUSED] : [];
+}
+
+const STAYS_REFUSED =
+  'The webhooks that were dropped would be dropped again: they do not match what you entered. Compare it with what is set at the POS.';
 
 async function refuseCountry(code: string | null | undefined): Promise<void> {
   if (code === null || code === undefined) return;

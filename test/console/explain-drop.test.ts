@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { settingsThatVerify } from '../../console/webhooks/explain.ts';
 import { outcomeMeaning } from '../../console/webhooks/outcome-meaning.ts';
 import type { ShownWebhook } from '../../console/wire.ts';
 import {
@@ -37,6 +38,19 @@ beforeAll(async () => {
     settingsOf.set(name, pos.settings);
     await pos.stop();
   }
+});
+
+it.each([
+  ['standard', ['secret', 'previousSecret']],
+  ['toast', ['webhookSecret']],
+  ['square', ['signatureKey', 'notificationUrl']],
+  ['lightspeed-k', ['webhookUsername', 'webhookPassword']],
+  ['hubrise', ['clientSecret']],
+  ['deliverect', ['hmacSecret']],
+])('the repair of dropped webhooks of %s offers each setting that can verify them', (integration, names) => {
+  const { webhookAuth = null } = registry.get(integration) ?? {};
+  const offered = settingsThatVerify({ webhookAuth, cause: { code: 'signature_wrong' } }).flat();
+  expect(offered.filter((name) => typeof name === 'string')).toEqual(names);
 });
 
 type Sent = {

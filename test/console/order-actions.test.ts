@@ -1,5 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { answersMean, conflictsOf, refreshAfterMs, retryMeans, whatToDo } from '../../console/orders/what-to-do.ts';
+import { doneMeanwhile } from '../../console/orders/asks.ts';
+import { doneSince } from '../../console/parts/done-since.ts';
+import {
+  answersMean,
+  conflictSays,
+  conflictsOf,
+  isCaseClosed,
+  refreshAfterMs,
+  retryMeans,
+  whatToDo,
+} from '../../console/orders/what-to-do.ts';
 import { cancelMeans, canBeCancelled, howCancelStands } from '../../console/orders/how-cancel-stands.ts';
 import { howChangeStands } from '../../console/orders/how-change-stands.ts';
 import type { ShownOrder } from '../../console/wire.ts';
@@ -115,12 +125,103 @@ describe('the actions of an order', () => {
     expect(whatToDo(story({ state: 'in_doubt' }))).not.toHaveProperty('failsAt');
     expect(whatToDo(story(asks))).not.toHaveProperty('failsAt');
   });
+});
 
-  it('the conflicts of an order are counted', () => {
-    const one = story();
-    expect(conflictsOf(one)).toBe(0);
-    one.history = one.history.map((event) => ({ ...event, conflict: true }));
-    expect(conflictsOf(one)).toBe(2);
+/** An open order with reports of its POS, of which some contradict. `at` are seconds after six. */
+function reported(
+  order: Parameters<typeof story>[1],
+  ...reports: [status: string, conflict?: boolean, posId?: string][]
+) {
+  const one = story(sent, order);
+  const event = one.history[0] ?? expect.unreachable();
+  one.history = reports.map(([status, conflict = false, providerOrderId = '8F2K'], nth) => ({
+    ...event,
+    status,
+    conflict,
+    providerOrderId,
+    recordedAt: `2027-01-31T18:00:0${nth}+00:00`,
+  }));
+  return one;
+}
+const both = reported({ status: 'cancelled', memberState: 'cancelled' }, ['completed'], ['cancelled', true]);
+
+describe('a conflict', () => {
+  it.each([
+    [
+      'completed, then cancelled',
+      both,
+      'The POS reported “completed” and “cancelled”. The member was last told “cancelled”.',
+    ],
+    [
+      'progress of an order that we cancelled',
+      reported({ status: 'cancelled', memberState: 'cancelled' }, ['in_progress', true]),
+      'The POS reported “in progress”, but the member was told “cancelled”.',
+    ],
+    [
+      'progress of an order that we cancelled, and then its cancellation',
+      reported({ status: 'cancelled', memberState: 'cancelled' }, ['in_progress', true], ['cancelled']),
+      'The POS reported “in progress” and “cancelled”. The member was last told “cancelled”.',
+    ],
+    [
+      'the id of another order',
+      reported({ status: 'ready', memberState: 'ready_for_pickup' }, ['ready', true, 'OTHER']),
+      'The POS gave this order the id of another order.',
+    ],
+  ])('says what is true: %s', (_, one, says) => expect(conflictSays(one)).toBe(says));
+});
+
+describe('a closed case', () => {
+  const before = '2027-01-31T17:59:00+00:00';
+  const change = { state: 'waiting', since: SOON, waits: true, changes: ['1 more'] } as unknown as ShownOrder['change'];
+  it.each([
+    ['a failure', story(failed), SOON],
+    ['a conflict', both, '2027-01-31T18:00:01+00:00'],
+    ['a change', { ...story(sent), change }, SOON],
+  ])('settles %s of before then, and no later one', (_, one, closedAt) => {
+    const tones = (shown: ShownOrder) => [whatToDo(shown)?.tone, howChangeStands(shown)?.tone];
+    for (const open of [one, { ...one, closedAt: before }]) {
+      expect(isCaseClosed(open)).toBe(false);
+      expect([...tones(open), conflictsOf(open).length > 0 && 'bad']).toContain('bad');
+    }
+    const closed = { ...one, closedAt };
+    expect(isCaseClosed(closed)).toBe(true);
+    expect([...tones(closed), conflictsOf(closed).length > 0 && 'bad']).not.toContain('bad');
+  });
+});
+
+describe('a dialog that is open while others act', () => {
+  const act = { auditId: '9', at: SOON, by: { kind: 'token', id: '1', name: 'Ann' }, outcome: 'done', endedAt: SOON };
+  const after = (action: string, now: ShownOrder, outcome = 'done'): ShownOrder => ({
+    ...now,
+    actions: [{ ...sampleStory().actions[0], ...act, action, outcome, before: null, after: null } as never],
+  });
+  const held = story({ state: 'held', problem: 'no' });
+  const doubt = story(asks);
+
+  it('says who has done it, and when', () => {
+    expect(doneMeanwhile('retry', held, after('retry', held))).toMatch(
+      /^Ann \(token\) retried the order at .+\. Nothing /,
+    );
+    expect(doneMeanwhile('there', doubt, after('resolve', doubt))).toMatch(/^Ann .+ at the POS at /);
+    expect(doneMeanwhile('there', doubt, after('cancel', story(sent)))).toMatch(/^Ann .* cancelled the order at /);
+    expect(doneSince(held, after('close case', held), ['close case'])).toMatch(/^Ann .* closed the case at /);
+  });
+
+  it('may act if nobody has done it, or somebody failed to', () => {
+    expect(doneMeanwhile('retry', held, held)).toBeUndefined();
+    for (const [action, outcome] of [
+      ['retry', 'refused'],
+      ['retry', 'failed'],
+      ['note', 'done'],
+      ['cancel', 'done'],
+    ] as const)
+      expect(doneMeanwhile('retry', held, after(action, held, outcome))).toBeUndefined();
+    expect(doneMeanwhile('retry', after('retry', held), after('retry', held)), 'from before').toBeUndefined();
+  });
+
+  it('says that the order has changed if the page offers the action no more', () => {
+    for (const asking of ['retry', 'there', 'not there', 'cancelled', 'continues', 'done', 'too late'] as const)
+      expect(doneMeanwhile(asking, doubt, story(sent))).toMatch(/^The order has changed meanwhile/);
   });
 });
 

@@ -100,6 +100,7 @@ export function sampleStory(): ShownOrder {
     memberWatching: false,
     case: null,
     snoozedUntil: null,
+    closedAt: null,
     notes: [],
     notices: [
       {

@@ -115,6 +115,12 @@ describe('the form of a schema', () => {
 });
 
 describe('typed settings', () => {
+  it('are a list if several secrets may be valid and several are written', () => {
+    expect(read({ keys: 'one' }).settings).toEqual({ keys: 'one', ids: {} });
+    expect(read({ keys: ' one two\nthree ' }).settings).toEqual({ keys: ['one', 'two', 'three'], ids: {} });
+    expect(read({ secret: 'one two' }).settings).toEqual({ secret: 'one two', ids: {} });
+  });
+
   it('are sent with the types of the schema, without empty values', () => {
     const written = {
       ordersUrl: ' https://pos.example.com ',

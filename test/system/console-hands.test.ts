@@ -104,6 +104,34 @@ it('the boards of other people show who has taken a case, and who gave it to the
   await says(ann.getByRole('region', { name: 'Case and notes' }), 'You have this one, given to you by Grace');
 });
 
+it('a dialog says who did meanwhile what it asks, on the board and on the page of the order', async () => {
+  const { id, code } = await held();
+  const [ida, ben] = [await openAs('Ida'), await openAs('Ben')];
+  for (const page of [ida, ben]) {
+    await page.goto(`/console/orders/${id}`);
+    await press(page, /^(I have this one|Take over from Ida)$/);
+    await says(page.getByRole('region', { name: 'Case and notes' }), 'You have this one');
+    await press(page, 'Retry now');
+  }
+  const answer = (page: Page, name: string) =>
+    page.getByRole('dialog').last().getByRole('button', { name, exact: true });
+  await answer(ida, 'Retry now').click();
+  await ida.getByRole('dialog').waitFor({ state: 'detached' });
+  await answer(ben, 'Retry now').click();
+  await says(ben.getByRole('dialog'), /^Ida .*retried the order at .+ Nothing was done now\.$/);
+  expect(await answer(ben, 'Retry now').count()).toBe(0);
+
+  await ben.goto('/console/');
+  await press(ben, `Case of ${code}, club-1`);
+  for (const page of [ida, ben]) await press(page, 'Close the case …');
+  await answer(ida, 'Close the case').click();
+  await says(ida.getByRole('region', { name: 'Case and notes' }), /^Ida .*closed the case at/);
+  await says(ben.getByRole('dialog').last(), /^Ida .*closed the case at .+ Nothing was done now\.$/);
+  await answer(ben, 'Close').click();
+  await says(ben.getByRole('dialog'), /^Ida .*closed the case at [^N]+$/);
+  for (const page of [ida, ben]) expect(await page.getByRole('button', { name: 'Close the case …' }).count()).toBe(0);
+});
+
 it('a change of a ticket waits on the board until somebody says what the restaurant did with it', async () => {
   const order = await pass.system.placeOrder();
   const { serviceOrderId: id } = order;

@@ -171,7 +171,8 @@ describe('a location that an operator changes', () => {
     await about.getByRole('button', { name: 'Close the case …' }).click();
     await page.getByLabel(/^What was done/).fill('The till works again');
     await confirm(page, 'Close this case?', 'Close the case');
-    await about.getByText('Nobody has this one.').waitFor();
+    await about.getByText(/^OPERATOR_TOKEN closed the case at .+\.$/).waitFor();
+    expect(await about.getByRole('button', { name: 'Close the case …' }).count()).toBe(0);
     await about.getByRole('list', { name: 'Notes' }).getByText('The till works again').waitFor();
     expect(await about.getByRole('button', { name: /^I called/ }).count(), 'the location is not on the board').toBe(0);
     const { serviceOrderId } = await pass.system.placeOrder();

@@ -247,7 +247,7 @@ const VIEWS: Record<string, (page: Page) => Promise<unknown>> = {
     await says(page, 'Subtotal');
   },
   'an order with a conflict': (page) =>
-    come(page, `orders/${friday.ids.conflicting}`, 'The POS contradicts what the member was told'),
+    come(page, `orders/${friday.ids.conflicting}`, /^The POS reported “completed” and “cancelled”/),
   'a retry': (page) => ask(page, `orders/${friday.ids.held}`, 'Retry now'),
   'an order in doubt': (page) => ask(page, `orders/${friday.ids.doubtful}`, 'It is there'),
   'an unknown order': async (page) => {

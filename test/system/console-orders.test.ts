@@ -88,6 +88,22 @@ describe('orders that are held by wrong settings', () => {
     await says(page, '2 orders were sent.');
 
     pass.pos.behave = () => ({ status: 404 });
+    const secret = `whsec_${Buffer.alloc(24, 1).toString('base64')}`;
+    await pass.system.addLocation('mill-2', { ordersUrl: wrong, secret });
+    const { serviceOrderId: signed } = await pass.system.placeOrder({ locationId: 'mill-2' });
+    await reaches(signed, 'held');
+    await page.goto(`/console/orders/${signed}`);
+    await url.fill('https://elsewhere.example.com/orders');
+    expect(await page.getByLabel('Secret', { exact: true }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByLabel('Secret', { exact: true }).fill(secret);
+    await page.getByRole('button', { name: 'Save' }).click();
+    const question = page.getByRole('dialog', { name: 'Save these changes?' });
+    await says(question, /leads to another host than before: https:\/\/elsewhere\.example\.com instead of/);
+    expect(new Set(pass.complaints())).toEqual(new Set(['400: /console/api/locations/mill-2']));
+    await question.getByRole('button', { name: 'Back' }).click();
+    expect(await page.getByLabel('Secret', { exact: true }).inputValue()).toBe(secret);
+
     const alone = await place();
     await reaches(alone, 'held');
     await page.goto(`/console/orders/${alone}`);

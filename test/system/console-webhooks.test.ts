@@ -109,7 +109,7 @@ describe('the list of webhooks', () => {
     await page.getByText('Nothing needs you.').waitFor();
   });
 
-  it('replays dropped webhooks after an operator enters the right secret there', async () => {
+  it('replays dropped webhooks after an operator enters the right secret there, and asks before it stores a wrong one', async () => {
     await pass.system.addLocation('club-2', { ordersUrl: pass.pos.ordersUrl, secret: WRONG });
     await pass.system.seedOrder({ serviceOrderId: 'order-9', locationId: 'club-2' });
     const webhook = await pass.system.webhookUrl('club-2');
@@ -120,11 +120,16 @@ describe('the list of webhooks', () => {
     await page.setViewportSize({ width: 390, height: 844 });
     await page.getByRole('link', { name: /^club-2/ }).click();
     await page.getByText("The signature does not match this location's secret.").waitFor();
-    const secret = page.getByLabel('Secret', { exact: true });
-    await secret.fill(RIGHT);
+    const secret = page.getByLabel('Previous secret', { exact: true });
+    await secret.fill(secretOf(3));
     await send();
     await page.getByRole('table').last().getByRole('row').nth(11).waitFor();
-    expect(await secret.inputValue(), 'whatever comes meanwhile').toBe(RIGHT);
+    expect(await secret.inputValue(), 'whatever comes meanwhile').toBe(secretOf(3));
+    await page.getByRole('button', { name: 'Save' }).click();
+    const question = page.getByRole('dialog', { name: 'Save these changes?' });
+    await question.getByText('would be dropped again').waitFor();
+    await question.getByRole('button', { name: 'Back' }).click();
+    await secret.fill(RIGHT);
     await page.getByRole('button', { name: 'Save' }).click();
     const run = page.getByRole('region', { name: /^Dry run/ });
     await run.getByText('at club-2').waitFor();

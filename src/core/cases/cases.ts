@@ -16,12 +16,16 @@ export const Case = z
 export const SnoozedUntil = Instant.nullable().meta({
   description: 'Until when its alarm is hidden from everybody. Null if it is not hidden.',
 });
+export const ClosedAt = Instant.nullable().meta({
+  description: 'When it was closed. Failures, conflicts and changes of before then are settled.',
+});
 export const Note = z.object({ at: Instant, by: z.string(), text: z.string() });
 
 /** How operators take care of an order or a location. */
 export const Care = {
   case: Case,
   snoozedUntil: SnoozedUntil,
+  closedAt: ClosedAt,
   notes: z.array(Note).meta({
     description:
       "The newest 200 notes, oldest first. Everybody who sees the subject reads them: they should have no member's data.",
@@ -48,13 +52,14 @@ export const careOf = (column: Column): string => `
   (SELECT ${CASE} FROM cases
    WHERE ${column} = $1 AND holder IS NOT NULL) AS "case",
   (SELECT to_json(snoozed_until) FROM cases WHERE ${column} = $1 AND snoozed_until > now()) AS "snoozedUntil",
+  (SELECT to_json(closed_at) FROM cases WHERE ${column} = $1) AS "closedAt",
   (SELECT coalesce(json_agg(json_build_object('at', at, 'by', by, 'text', text) ORDER BY note_id), '[]')
    FROM (SELECT * FROM notes WHERE ${column} = $1 ORDER BY note_id DESC LIMIT ${NOTES}) AS n) AS notes`;
 
 export async function readCare(pool: Pool, subject: Subject): Promise<Care> {
   const { column, id } = placeOf(subject);
   const { rows } = await pool.query<Care>(`SELECT ${careOf(column)}`, [id]);
-  return rows[0] ?? { case: null, snoozedUntil: null, notes: [] };
+  return rows[0] ?? { case: null, snoozedUntil: null, closedAt: null, notes: [] };
 }
 
 /** SQL that keeps a column if the holder already has the case. */

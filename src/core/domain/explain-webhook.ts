@@ -152,7 +152,7 @@ const DROPS: Table<DropCause> = {
         connect(about, 'Fetch the current secret from the POS:'),
         correct(secretOf(about), about),
         previousSetting !== undefined &&
-          `During the change, the old secret can stay valid: store it as “${previousSetting}”.`,
+          `If the POS uses two secrets, or you are not sure, keep the stored one. Enter the other one as “${previousSetting}”: both are valid then.`,
         replayAll(about),
         IMPOSTOR,
       ],

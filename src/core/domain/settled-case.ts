@@ -28,6 +28,6 @@ function isSnoozed(its: Case | undefined, since: number, now: number): boolean {
 }
 
 /** Whether the case was closed after the problem appeared. A later problem is a new one. */
-function isClosed(its: Case | undefined, since: number): boolean {
+export function isClosed(its: Pick<Case, 'closedAt'> | undefined, since: number): boolean {
   return typeof its?.closedAt === 'string' && Date.parse(its.closedAt) >= since;
 }

@@ -29,7 +29,7 @@ import {
 import { seal, unseal } from './settings-key.ts';
 import { openAgain } from '../kitchens/settle-kitchens.ts';
 import { findUnfinished } from './unfinished-orders.ts';
-import { judgeTarget, refuseMove, refuseWhiteSpace, type SettingsChange } from './where-settings-lead.ts';
+import { judgeTarget, movesIn, refuseMove, refuseWhiteSpace, type SettingsChange } from './where-settings-lead.ts';
 
 /** What operators say of a location besides its POS. */
 export const LocationDetails = z.object({
@@ -116,7 +116,9 @@ export const ChangedLocation = z
     created: z.boolean().meta({ description: 'True if the location did not exist before.' }),
     changes: z.array(LocationChange),
     etag: z.string().nullable().describe('Of the location as it is now. Null if a dry run would create it.'),
-    warnings: z.array(z.string()).meta({ description: 'What is stored although it is unusual, for people.' }),
+    warnings: z.array(z.string()).meta({
+      description: 'What is unusual, for people. A dry run also says if dropped webhooks would be dropped again.',
+    }),
     validTokens: z.int().meta({ description: 'Webhook tokens that are valid for the integration.' }),
   })
   .meta({ id: 'ChangedLocation' });
@@ -144,6 +146,8 @@ type Options = {
   anyway?: boolean | undefined;
   /** Whether a refusal names these orders. */
   namesOrders?: boolean | undefined;
+  /** Gets changed settings that are valid, before they are stored. */
+  onValid?: ((change: SettingsChange) => void) | undefined;
 };
 export type PutRefused = {
   refused: string;
@@ -326,7 +330,9 @@ async function write(
     const valid = stays !== undefined && isPatch ? undefined : validate(rules, before, wanted, !isUnscoped);
     // guard: secrets-stay-at-host
     if (valid !== undefined && isPatch && !mayMove) refuseMove(rules, valid, (settings ?? {}) as Settings);
-    const warnings = valid === undefined ? [] : await judgeTarget(client, rules, valid, locationId);
+    if (valid !== undefined) caller.onValid?.(valid);
+    const warnings =
+      valid === undefined ? [] : [...movesIn(rules, valid), ...(await judgeTarget(client, rules, valid, locationId))];
     const changes = changesBetween(rules, before, wanted);
     const done = { created: row === undefined, changes, warnings };
     if (dryRun) return { ...done, etag: row === undefined ? null : etagOf(row) };

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { PoolClient } from 'pg';
+import { labelOf } from '../domain/label-of.ts';
 import type { Provider } from '../domain/provider.ts';
 import { LOCK_TARGET } from '../postgres/transactions.ts';
 import { aboutSetting, maySee } from './describe-settings.ts';
@@ -63,6 +64,16 @@ export function refuseMove(rules: SettingsRules, change: SettingsChange, given: 
   if (moved === undefined || kept.length === 0) return;
   const what = 'may lead to another host or restaurant, so give again what it may get';
   throw wrongSetting(nameOf(moved), `${what}: ${kept.join(', ')}`);
+}
+
+/** What to ask first: URLs that lead to another host than before. */
+export function movesIn(rules: SettingsRules, { provider, used, before }: SettingsChange): string[] {
+  const was = placesIn(provider, usedSettings(rules, provider, before));
+  return [...placesIn(provider, used)].flatMap(([key, { host: now }]) => {
+    const host = was.get(key)?.host;
+    if (typeof host !== 'string' || typeof now !== 'string' || host === now) return [];
+    return `${labelOf(nameOf(key))} leads to another host than before: ${now} instead of ${host}. Is that right?`;
+  });
 }
 
 /** `URL` and schemas ignore white space, so that a check and a use could read two values. @throws WrongLocation */

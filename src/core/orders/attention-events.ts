@@ -242,7 +242,7 @@ const SENTENCES: Readonly<Record<AttentionKind, Sentence>> = {
   in_doubt: ({ callOutCode }, place) => `Is order ${callOutCode} at the POS of ${place}? We do not send it twice.`,
   cancel_by_phone: ({ callOutCode }, place) => `Cancel order ${callOutCode} at ${place} by phone.`,
   conflict: ({ callOutCode }, place) =>
-    `The POS of ${place} contradicts what the member of order ${callOutCode} was told. Check the order at the POS.`,
+    `The POS of ${place} contradicts itself or what the member of order ${callOutCode} was told. Check the order at the POS.`,
   changed: ({ callOutCode }, place) =>
     `Order ${callOutCode} changed after it was sent to ${place}. The ticket is unchanged. Tell the restaurant, then enter its answer.`,
   failed: ({ count }, place) => `${orders(count)} of ${place} failed today. Call the members if necessary.`,

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { RecordedStatus } from '../domain/lifecycle.ts';
 import { Instant } from '../domain/order.ts';
 import { StoredDropCause } from '../domain/webhook-cause.ts';
-import { GIVEN_BY, SnoozedUntil } from '../cases/cases.ts';
+import { ClosedAt, GIVEN_BY, SnoozedUntil } from '../cases/cases.ts';
 import { changesInWords } from '../contacts/changes-in-words.ts';
 import { WAITING } from '../live/outbox.ts';
 import { placesOf } from '../replay/list-webhooks.ts';
@@ -134,9 +134,7 @@ export const Attention = z
           givenBy: z.string().nullable().meta({ description: 'Who handed it over to the holder.' }),
           snoozedUntil: SnoozedUntil,
           snoozedAt: Instant.nullable().meta({ description: 'A later problem of an order is not hidden.' }),
-          closedAt: Instant.nullable().meta({
-            description: 'When it was closed. Failures, conflicts and changes of before then are settled.',
-          }),
+          closedAt: ClosedAt,
         }),
       )
       .meta({

@@ -24,7 +24,8 @@ export const Settings = z
       .meta({ generated: 'whsec_' })
       .describe('The secret that signs orders and verifies webhooks.'),
     previousSecret: Secret.optional().describe(
-      'The old secret, which stays valid while the POS changes to the new one.',
+      'A second secret that is valid too. If the POS uses both secrets, or you are not sure, enter the other one here and ' +
+        'keep the first one: each order is then signed with both.',
     ),
     unsigned: z
       .literal(true, { error: 'must be true or left out' })

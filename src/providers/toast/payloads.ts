@@ -34,7 +34,7 @@ export const Settings = z
       .union([Secret, z.array(Secret).min(1)], {
         error: 'is neither the secret of a webhook subscription nor a list of secrets',
       })
-      .describe('One secret per subscription. Each event category has a subscription of its own.'),
+      .describe('The secrets of all subscriptions: each event category has a subscription of its own.'),
     diningOptionGuids: z
       .strictObject({ pickup: Guid, delivery: Guid })
       .describe("Dining options of behavior TAKE_OUT and DELIVERY. All GUIDs are in Toast's configuration API."),

@@ -40,8 +40,12 @@ describe.each<[string, Subject]>([
     // Ben has it already.
     expect(await takeCase(pool, subject, 'Ben', 'Cleo')).toEqual(handedOver);
     expect(await takeCase(pool, subject, 'Ben')).toEqual(handedOver);
+    expect((await readCare(pool, subject)).closedAt).toBeNull();
     expect(await closeCase(pool, subject, { by: 'Ben', text: 'printed again' })).toBe(true);
-    expect(await readCare(pool, subject)).toMatchObject({ case: null, notes: [{ by: 'Ben', text: 'printed again' }] });
+    const notes = [{ by: 'Ben', text: 'printed again' }];
+    expect(await readCare(pool, subject)).toMatchObject({ case: null, closedAt: expect.any(String), notes });
+    await takeCase(pool, subject, 'Anna');
+    expect((await readCare(pool, subject)).closedAt).toBeNull();
   });
 
   it('was given by nobody after a process of the previous version gave it to another holder', async () => {
@@ -210,7 +214,12 @@ it('the cases and notes of a location are deleted with the location', async () =
   await operator.send('PUT', '/locations/gone/case', {});
   await operator.post('/locations/gone/notes', { text: 'calls back' });
   expect(await operator.send('DELETE', '/locations/gone?unpaused=true')).toMatchObject({ status: 200 });
-  expect(await readCare(pool, { locationId: 'gone' })).toEqual({ case: null, snoozedUntil: null, notes: [] });
+  expect(await readCare(pool, { locationId: 'gone' })).toEqual({
+    case: null,
+    snoozedUntil: null,
+    closedAt: null,
+    notes: [],
+  });
 });
 
 describe('a pause by an operator with an end', () => {

@@ -67,6 +67,19 @@ const refused = async (by: Operator, id: string, settings: object, detail: RegEx
   expect(await rowOf(id)).toEqual(before);
 };
 
+it('a URL at another host than before is a warning, and one at the same host is not', async () => {
+  const settings = { key: 'k', server: { at: HERE, pin: 'p' }, base: HERE };
+  expect((await put(all, 'moves', 'nested', settings)).body).toMatchObject({ created: true, warnings: [] });
+  const warned = {
+    warnings: [`Base leads to another host than before: ${ELSEWHERE} instead of ${HERE}. Is that right?`],
+  };
+  const moved = { ...settings, base: ELSEWHERE };
+  expect((await patch(all, 'moves', moved, '?dryRun=true')).body).toMatchObject(warned);
+  expect((await put(all, 'moves', 'nested', moved)).body).toMatchObject(warned);
+  expect((await patch(all, 'moves', { base: `${ELSEWHERE}/v2` })).body).toMatchObject({ warnings: [] });
+  expect((await put(all, 'moves', 'loose', { base: HERE })).body).toMatchObject({ warnings: [] });
+});
+
 describe('stored secrets stay at their host', () => {
   const settings = { key: 'the-key', server: { at: HERE, pin: 'the-pin' }, base: HERE };
   beforeAll(async () => {

@@ -7,6 +7,7 @@ import { OPERATOR_TOKEN, askOperator, type Operator } from '../../../world/syste
 import { holdOpen } from '../../support/hold-open.ts';
 import { signWebhook } from '../../../world/pos/sign-webhook.ts';
 import { statusWebhook } from '../../../world/pos/status-webhook.ts';
+import { nameToken } from '../../../world/system/log-in.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { until } from '../../../world/processes/until.ts';
 
@@ -66,6 +67,30 @@ const isAbout =
   (id: string) =>
   ({ webhookId }: Action): boolean =>
     webhookId === id;
+
+it.each([
+  ['another wrong secret', { secret: secretOf(3) }, true],
+  ['the secret of the POS', { secret: RIGHT }, false],
+  ['the secret of the POS as the previous one', { previousSecret: RIGHT }, false],
+  ['the secret that is stored already', { secret: WRONG }, false],
+])('a dry run with %s says whether dropped webhooks stay refused', async (_, settings, isWarned) => {
+  const { locationId } = await dropped(1);
+  const path = `/locations/${locationId}?dryRun=true`;
+  const { status, body } = await operator.send('PATCH', path, { settings });
+  expect(status).toBe(200);
+  expect(body['warnings']).toEqual(isWarned ? [expect.stringContaining('would be dropped again')] : []);
+  // An integrator may not see webhooks.
+  const blind = await askOperator(stage.app, await nameToken(stage, randomUUID(), ['integrator'], [locationId]));
+  expect((await blind.send('PATCH', path, { settings })).body['warnings']).toEqual([]);
+});
+
+it('a dry run of a secret where no webhook was dropped says nothing', async () => {
+  const { locationId } = await misconfigured();
+  const { body } = await operator.send('PATCH', `/locations/${locationId}?dryRun=true`, {
+    settings: { secret: RIGHT },
+  });
+  expect(body['warnings']).toEqual([]);
+});
 
 describe('webhooks', () => {
   it('are shown without headers and body by contents=false, and this is not in the audit', async () => {
