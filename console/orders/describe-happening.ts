@@ -232,7 +232,7 @@ const ANSWERS = new Map(
     not_sent: { sentence: 'No request was made', tone: 'plain' },
     // The POS may have taken the order although we got no usable answer.
     TryAgain: { sentence: 'There was no usable answer', tone: 'warn' },
-    NeedsOperator: { sentence: 'The call cannot succeed until an operator fixes something', tone: 'warn' },
+    NeedsOperator: { sentence: 'The call to the POS did not work: something has to be fixed first', tone: 'warn' },
     GiveUp: { sentence: 'The POS refused the order', tone: 'bad' },
     unknown: { sentence: 'The answer of the POS is unknown', tone: 'bad' },
   }),

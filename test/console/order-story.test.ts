@@ -85,7 +85,9 @@ describe('an event in a timeline', () => {
     });
     expect(ended({ call: 'findOrder', outcome: 'absent' }).sentence).toBe('The POS does not have the order');
     expect(ended({ outcome: 'GiveUp' })).toMatchObject({ tone: 'bad' });
-    expect(ended({ outcome: 'NeedsOperator' }).sentence).toContain('fixes');
+    expect(ended({ outcome: 'NeedsOperator' }).sentence).toBe(
+      'The call to the POS did not work: something has to be fixed first',
+    );
     const unknown = ended({ outcome: 'unknown', httpStatus: null, milliseconds: null });
     expect(unknown).toMatchObject({ tone: 'bad', more: ['attempt 2'] });
     expect(ended({ outcome: 'TypeError' })).toMatchObject({

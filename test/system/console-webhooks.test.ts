@@ -40,7 +40,7 @@ describe('the list of webhooks', () => {
 
     await standing(page).getByText("The signature does not match this location's secret.").waitFor();
     await page.getByText('It would be dropped again.').waitFor();
-    const copy = page.getByRole('button', { name: /^Copy: the command: Enter “secret” again/ });
+    const copy = page.getByRole('button', { name: /^Copy: the command: Or write only what changes/ });
     await copy.click();
     await page.getByText(/copied$/).waitFor({ state: 'attached' });
     const command = String(await page.evaluate('navigator.clipboard.readText()'));
