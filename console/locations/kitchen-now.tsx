@@ -13,12 +13,12 @@ import { HowLong } from './how-long.tsx';
 import './locations.css';
 import { firstLength, pauseOf } from './pause.ts';
 
-/** Whether the kitchen takes orders, since when, and who said it. */
-export function KitchenNow({ kitchen }: { kitchen: Kitchen }) {
+/** Whether the kitchen takes orders, since when, and who said it. @param about.isReached false if orders do not reach it */
+export function KitchenNow({ kitchen, isReached }: { kitchen: Kitchen; isReached: boolean }) {
   const { state, since, until, reason, sequence } = kitchen;
   return (
     <>
-      <Badge tone={KITCHEN_TONES[state]}>{kitchenInShort(kitchen)}</Badge>
+      <Badge tone={isReached || state !== 'open' ? KITCHEN_TONES[state] : 'plain'}>{kitchenInShort(kitchen)}</Badge>
       {sequence > 0 && (
         <>
           {' '}

@@ -20,7 +20,8 @@ import { Connection } from '../set-up/connection.tsx';
 import { Steps } from '../set-up/steps.tsx';
 import { ScoreTable } from '../vendors/score-table.tsx';
 import type { Scorecards, ShownLocation } from '../wire.ts';
-import { connectionTone } from './assess-location.ts';
+import { notReachedInWords } from '../../src/core/domain/explain-cause.ts';
+import { connectionTone, failingTone } from './assess-location.ts';
 import { AlarmBanner, useAlarms } from './alarms.tsx';
 import { ContactLine } from './contact-line.tsx';
 import { BusyOrNot, KitchenNow } from './kitchen-now.tsx';
@@ -182,7 +183,7 @@ function Now({ location, onDone }: { location: ShownLocation; onDone: () => void
         </dd>
         <dt>Kitchen</dt>
         <dd>
-          <KitchenNow kitchen={location.kitchen} />
+          <KitchenNow kitchen={location.kitchen} isReached={stateOfOrders(location) === 'taking orders'} />
         </dd>
         <dt>Last webhook</dt>
         <dd>
@@ -231,9 +232,19 @@ function Now({ location, onDone }: { location: ShownLocation; onDone: () => void
 
 /** Whether it takes orders, in a sentence. */
 function Orders({ location }: { location: ShownLocation }) {
-  const { pausedAt, pausedUntil, pausedReason, reconnectNeededAt } = location;
+  const { locationId, pausedAt, pausedUntil, pausedReason, reconnectNeededAt, open } = location;
   const state = stateOfOrders(location);
   if (state === 'taking orders') return <Badge tone="good">taking orders</Badge>;
+  if (state === 'failing' && open.failing !== null) {
+    return (
+      <>
+        <Badge tone={failingTone(location)}>{notReachedInWords(open.failing)}</Badge>{' '}
+        {!onlyConfigures(locationId) && (
+          <a href={`/console/orders${query({ location: locationId })}`}>See its orders</a>
+        )}
+      </>
+    );
+  }
   if (pausedAt === null) {
     return (
       <>

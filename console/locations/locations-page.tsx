@@ -18,7 +18,8 @@ import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import type { ListedLocation, ListedLocations } from '../wire.ts';
 import { findLocations } from './find-locations.ts';
-import { silence } from './assess-location.ts';
+import { notReachedInWords } from '../../src/core/domain/explain-cause.ts';
+import { failingTone, silence } from './assess-location.ts';
 import { KITCHEN_TONES, kitchenInShort } from './kitchen.ts';
 import { LastHourErrors, LastHourWebhooks } from './last-hour.tsx';
 import './locations.css';
@@ -173,12 +174,15 @@ function List({ all, onDone }: { all: readonly ListedLocation[]; onDone: () => v
 /** Says why orders wait or take longer. */
 function NotTaking({ location }: { location: ListedLocation }) {
   const state = stateOfOrders(location);
-  const { kitchen } = location;
-  if (state === 'taking orders') {
-    if (kitchen.state === 'open') return null;
-    return <Badge tone={KITCHEN_TONES[kitchen.state]}>{kitchenInShort(kitchen)}</Badge>;
-  }
-  return <Badge tone="warn">{state === 'paused' ? `paused by ${pausedBy(location)}` : state}</Badge>;
+  const { kitchen, open } = location;
+  if (state === 'paused') return <Badge tone="warn">paused by {pausedBy(location)}</Badge>;
+  if (state === 'access ended') return <Badge tone="bad">{state}</Badge>;
+  return (
+    <>
+      {open?.failing && <Badge tone={failingTone(location)}>{notReachedInWords(open.failing)}</Badge>}
+      {kitchen.state !== 'open' && <Badge tone={KITCHEN_TONES[kitchen.state]}>{kitchenInShort(kitchen)}</Badge>}
+    </>
+  );
 }
 
 /** The actions on the chosen locations. */

@@ -65,7 +65,10 @@ describe('orders that are held by wrong settings', () => {
     const place = async () => (await pass.system.placeOrder({ locationId: 'mill-1' })).serviceOrderId;
     const ids = [await place(), await place()];
     for (const id of ids) await reaches(id, 'held');
-    const { page } = await pass.open('/console/');
+    const { page } = await pass.open('/console/locations/mill-1');
+    await says(page, /^2 orders did not reach the POS: /);
+    expect(await page.getByText('taking orders').count()).toBe(0);
+    await page.goto('/console/');
     await page.getByRole('link', { name: /mill-1.*2 orders/ }).click();
     const url = page.getByLabel('Orders URL');
     await url.waitFor();

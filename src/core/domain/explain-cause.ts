@@ -422,6 +422,13 @@ export function inShort(cause: Stored): string | undefined {
   return rowOf(cause)?.inShort;
 }
 
+/** Orders that did not reach their POS, in a few words. */
+export function notReachedInWords({ orders, cause }: { orders: number; cause: Stored }): string {
+  return [`${orders === 1 ? '1 order' : `${orders} orders`} did not reach the POS`, inShort(cause) ?? []]
+    .flat()
+    .join(': ');
+}
+
 /** What to do. No steps without a cause, or for one that a newer version added. */
 export function helpWith(cause: Stored, about: Place): Step[] {
   const toDo = rowOf(cause)?.toDo ?? [];
