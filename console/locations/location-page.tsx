@@ -52,7 +52,7 @@ export function LocationPage() {
         <>
           <CopyButton text={locationId} label={`the id ${locationId}`} shows={<ShortId id={locationId} />} />
           {alarms.map((alarm) => (
-            <AlarmBanner key={alarm.what} alarm={alarm} contacts={loaded.value?.contacts ?? []} />
+            <AlarmBanner key={alarm.what} alarm={alarm} location={loaded.value} />
           ))}
           {!isNew && !onlyConfigures(locationId) && <Links locationId={locationId} />}
         </>

@@ -51,7 +51,7 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
   const cancelButton = (isQuiet: boolean) => (
     <WithRole needs="operator" at={at} to="To cancel it">
       <button type="button" class={isQuiet ? 'quiet' : ''} onClick={() => setAsking('cancel')}>
-        {cancelName}
+        {cancelName} …
       </button>
     </WithRole>
   );
@@ -98,7 +98,7 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
           {standing.canRetry && (
             <WithRole needs="operator" at={at} to="To retry it">
               <button type="button" class={isHeld ? '' : 'primary'} onClick={() => setAsking('retry')}>
-                Retry now
+                Retry now …
               </button>
             </WithRole>
           )}
@@ -106,10 +106,10 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
             <WithRole needs="operator" at={at} to="To answer">
               <span>What did you learn?</span>
               <button type="button" class="primary" onClick={() => setAsking('there')}>
-                It is there
+                It is there …
               </button>
               <button type="button" onClick={() => setAsking('not there')}>
-                It is not there
+                It is not there …
               </button>
             </WithRole>
           )}
@@ -127,10 +127,10 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
             <WithRole needs="operator" at={at} to="To enter the answer">
               <span>What did the restaurant say?</span>
               <button type="button" class="primary" onClick={() => setAsking('cancelled')}>
-                It cancelled the order
+                It cancelled the order …
               </button>
               <button type="button" onClick={() => setAsking('continues')}>
-                It did not cancel it
+                It did not cancel it …
               </button>
             </WithRole>
           )}
@@ -167,10 +167,10 @@ function Change({
         <WithRole needs="operator" at={locationOf(story)} to="To enter the answer">
           <span>What did the restaurant say?</span>
           <button type="button" class="primary" onClick={() => onAsk('done')}>
-            Done
+            Done …
           </button>
           <button type="button" onClick={() => onAsk('too late')}>
-            Too late
+            Too late …
           </button>
         </WithRole>
       )}

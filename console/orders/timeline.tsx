@@ -90,7 +90,7 @@ function StoryLine({
             <a href={pageOf.webhook(webhookId)}>{what === 'replay' ? 'the replay' : 'the webhook'}</a>
             {what === 'webhook' && onReplay && (
               <button type="button" aria-label="Replay this webhook" onClick={() => onReplay(webhookId)}>
-                Replay
+                Replay …
               </button>
             )}
           </span>

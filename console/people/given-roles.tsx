@@ -55,10 +55,10 @@ export function GivenRoles({ onToken }: Giving) {
                   </div>
                   <button
                     type="button"
-                    aria-label={`Take from ${whose(grant)}: ${rightInWords(grant)}`}
+                    aria-label={`Take away from ${whose(grant)}: ${rightInWords(grant)}`}
                     onClick={() => setTaken(grant)}
                   >
-                    Take …
+                    Take away …
                   </button>
                 </li>
               ))}
@@ -69,8 +69,8 @@ export function GivenRoles({ onToken }: Giving) {
       {isGiving && <GiveDialog onToken={onToken} onDone={loaded.again} onClose={() => setGiving(false)} />}
       {taken !== undefined && (
         <Confirm
-          title={`Take these roles from ${whose(taken)}?`}
-          action="Take the roles"
+          title={`Take these roles away from ${whose(taken)}?`}
+          action="Take the roles away"
           isDangerous
           onConfirm={async () => {
             await ask('POST', `/operators/grants/${taken.grantId}/remove`);
@@ -115,7 +115,7 @@ function GiveDialog({ onToken, onDone, onClose }: Giving & { onDone: () => void;
               onToken(draft);
             }}
           >
-            Make a named token instead
+            Make a named token instead …
           </button>
         </div>
       )}
