@@ -104,7 +104,7 @@ function Head({ shown }: { shown: ShownWebhook }) {
         {shown.polled && <Fact name="Polled">the service asked the POS for the status</Fact>}
         {shown.replayOf !== null && (
           <Fact name="Replay of">
-            <WebhookLink webhookId={shown.replayOf} />, received <Time at={shown.firstReceivedAt} />
+            the webhook of <WebhookLink webhookId={shown.replayOf} at={shown.firstReceivedAt} />
           </Fact>
         )}
         {replays.length > 0 && (
@@ -112,7 +112,7 @@ function Head({ shown }: { shown: ShownWebhook }) {
             <ul class="webhooks-replays">
               {replays.map((replay) => (
                 <li key={replay.webhookId}>
-                  <WebhookLink webhookId={replay.webhookId} /> <Time at={replay.receivedAt} />{' '}
+                  <WebhookLink webhookId={replay.webhookId} at={replay.receivedAt} />{' '}
                   <Badge tone={OUTCOME_TONES[replay.outcome]}>{replay.outcome}</Badge>
                 </li>
               ))}
@@ -168,7 +168,8 @@ function Standing({ shown, canReplay, onReplay }: { shown: ShownWebhook; canRepl
             'The cause is fixed. Replay it now.'
           ) : (
             <>
-              Solved. Its replay <WebhookLink webhookId={success.webhookId} /> is {success.outcome}.
+              Solved. Its replay of <WebhookLink webhookId={success.webhookId} at={success.receivedAt} /> is{' '}
+              {success.outcome}.
             </>
           )}
         </p>
