@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { AskButton } from '../parts/ask-button.tsx';
 import { ask } from '../api.ts';
 import { announce } from '../parts/announce.ts';
 import { Badge } from '../parts/badge.tsx';
@@ -53,11 +54,7 @@ export function BusyOrNot({
       <button type="button" onClick={() => setChosen('make')}>
         {isBusy ? 'Change busy …' : 'Busy …'}
       </button>
-      {isBusy && (
-        <button type="button" onClick={() => setChosen('end')}>
-          End busy …
-        </button>
-      )}
+      {isBusy && <AskButton onClick={() => setChosen('end')}>End busy</AskButton>}
       {chosen !== undefined && <BusyDialog {...shared} isBusy={chosen === 'end'} />}
     </>
   );

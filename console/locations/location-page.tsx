@@ -1,6 +1,7 @@
 import { Fragment } from 'preact';
 import { useLocation, useRoute } from 'preact-iso';
 import { useState } from 'preact/hooks';
+import { AskButton } from '../parts/ask-button.tsx';
 import { ask, query } from '../api.ts';
 import { Acts } from '../audit/actions.tsx';
 import { may, onlyConfigures } from '../may.ts';
@@ -392,19 +393,13 @@ function PauseOrResume({ location, onDone }: { location: ShownLocation; onDone: 
   return (
     <>
       {location.pausedAt === null ? (
-        <button type="button" onClick={() => setChosen('pause')}>
-          Pause …
-        </button>
+        <AskButton onClick={() => setChosen('pause')}>Pause</AskButton>
       ) : (
         <>
-          {!isByPos(location) && (
-            <button type="button" onClick={() => setChosen('pause')}>
-              Change the pause …
-            </button>
-          )}
-          <button type="button" class="primary" onClick={() => setChosen('resume')}>
-            Resume …
-          </button>
+          {!isByPos(location) && <AskButton onClick={() => setChosen('pause')}>Change the pause</AskButton>}
+          <AskButton class="primary" onClick={() => setChosen('resume')}>
+            Resume
+          </AskButton>
         </>
       )}
       {chosen === 'pause' && <PauseDialog {...shared} />}

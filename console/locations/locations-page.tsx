@@ -1,5 +1,6 @@
 import { computed } from '@preact/signals';
 import { useMemo, useState } from 'preact/hooks';
+import { AskButton } from '../parts/ask-button.tsx';
 import { ask } from '../api.ts';
 import { may } from '../may.ts';
 import { Badge } from '../parts/badge.tsx';
@@ -204,21 +205,11 @@ function ForChosen({
   if (locations.length === 0) return null;
   return (
     <section class="row chosen" aria-label="Chosen locations">
-      {others.length > 0 && (
-        <button type="button" onClick={() => setDialog('pause')}>
-          Pause {others.length} …
-        </button>
-      )}
+      {others.length > 0 && <AskButton onClick={() => setDialog('pause')}>Pause {others.length}</AskButton>}
       {changeable.length > 0 && (
-        <button type="button" onClick={() => setDialog('change')}>
-          Change the pause of {changeable.length} …
-        </button>
+        <AskButton onClick={() => setDialog('change')}>Change the pause of {changeable.length}</AskButton>
       )}
-      {paused.length > 0 && (
-        <button type="button" onClick={() => setDialog('resume')}>
-          Resume {paused.length} …
-        </button>
-      )}
+      {paused.length > 0 && <AskButton onClick={() => setDialog('resume')}>Resume {paused.length}</AskButton>}
       <button type="button" onClick={onClear}>
         Clear
       </button>

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
+import { AskButton } from '../parts/ask-button.tsx';
 import { ask, query } from '../api.ts';
 import { announce } from '../parts/announce.ts';
 import { now } from '../parts/clock.ts';
@@ -50,9 +51,9 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
   /** Next to the answers to a question, it must not look like one of them. */
   const cancelButton = (isQuiet: boolean) => (
     <WithRole needs="operator" at={at} to="To cancel it">
-      <button type="button" class={isQuiet ? 'quiet' : ''} onClick={() => setAsking('cancel')}>
-        {cancelName} …
-      </button>
+      <AskButton class={isQuiet ? 'quiet' : ''} onClick={() => setAsking('cancel')}>
+        {cancelName}
+      </AskButton>
     </WithRole>
   );
 
@@ -97,20 +98,18 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
         >
           {standing.canRetry && (
             <WithRole needs="operator" at={at} to="To retry it">
-              <button type="button" class={isHeld ? '' : 'primary'} onClick={() => setAsking('retry')}>
-                Retry now …
-              </button>
+              <AskButton class={isHeld ? '' : 'primary'} onClick={() => setAsking('retry')}>
+                Retry now
+              </AskButton>
             </WithRole>
           )}
           {standing.canResolve && (
             <WithRole needs="operator" at={at} to="To answer">
               <span>What did you learn?</span>
-              <button type="button" class="primary" onClick={() => setAsking('there')}>
-                It is there …
-              </button>
-              <button type="button" onClick={() => setAsking('not there')}>
-                It is not there …
-              </button>
+              <AskButton class="primary" onClick={() => setAsking('there')}>
+                It is there
+              </AskButton>
+              <AskButton onClick={() => setAsking('not there')}>It is not there</AskButton>
             </WithRole>
           )}
           {standing.isPaused && at !== null && (
@@ -126,12 +125,10 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
           {cancel.canConclude && (
             <WithRole needs="operator" at={at} to="To enter the answer">
               <span>What did the restaurant say?</span>
-              <button type="button" class="primary" onClick={() => setAsking('cancelled')}>
-                It cancelled the order …
-              </button>
-              <button type="button" onClick={() => setAsking('continues')}>
-                It did not cancel it …
-              </button>
+              <AskButton class="primary" onClick={() => setAsking('cancelled')}>
+                It cancelled the order
+              </AskButton>
+              <AskButton onClick={() => setAsking('continues')}>It did not cancel it</AskButton>
             </WithRole>
           )}
           {cancel.canCancel && cancelButton(cancel.canConclude)}
@@ -166,12 +163,10 @@ function Change({
       {change.canAnswer && (
         <WithRole needs="operator" at={locationOf(story)} to="To enter the answer">
           <span>What did the restaurant say?</span>
-          <button type="button" class="primary" onClick={() => onAsk('done')}>
-            Done …
-          </button>
-          <button type="button" onClick={() => onAsk('too late')}>
-            Too late …
-          </button>
+          <AskButton class="primary" onClick={() => onAsk('done')}>
+            Done
+          </AskButton>
+          <AskButton onClick={() => onAsk('too late')}>Too late</AskButton>
         </WithRole>
       )}
     </Banner>

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { AskButton } from '../parts/ask-button.tsx';
 import { ask } from '../api.ts';
 import { announce } from '../parts/announce.ts';
 import { Choice, Text } from '../parts/form.tsx';
@@ -30,9 +31,7 @@ export function GivenRoles({ onToken }: Giving) {
     <section class="sheet" aria-labelledby="people-roles">
       <div class="page-head">
         <h2 id="people-roles">Roles</h2>
-        <button type="button" onClick={() => setGiving(true)}>
-          Give roles …
-        </button>
+        <AskButton onClick={() => setGiving(true)}>Give roles</AskButton>
       </div>
       <p class="faint">
         A person has the roles of their address and of all their groups. Changes take effect within 5 s.
@@ -53,13 +52,12 @@ export function GivenRoles({ onToken }: Giving) {
                       given <Ago at={grant.createdAt} />
                     </div>
                   </div>
-                  <button
-                    type="button"
+                  <AskButton
                     aria-label={`Take away from ${whose(grant)}: ${rightInWords(grant)}`}
                     onClick={() => setTaken(grant)}
                   >
-                    Take away …
-                  </button>
+                    Take away
+                  </AskButton>
                 </li>
               ))}
             </ul>
@@ -108,15 +106,14 @@ function GiveDialog({ onToken, onDone, onClose }: Giving & { onDone: () => void;
       {isInVain && (
         <div class="problem">
           <p>{IN_VAIN}</p>
-          <button
-            type="button"
+          <AskButton
             onClick={(event) => {
               closeDialog(event);
               onToken(draft);
             }}
           >
-            Make a named token instead …
-          </button>
+            Make a named token instead
+          </AskButton>
         </div>
       )}
       <Choice

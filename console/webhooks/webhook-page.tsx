@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useRoute } from 'preact-iso';
 import { useState } from 'preact/hooks';
+import { AskButton } from '../parts/ask-button.tsx';
 import { ask } from '../api.ts';
 import { Badge } from '../parts/badge.tsx';
 import { CopyButton } from '../parts/copyable.tsx';
@@ -139,9 +140,9 @@ function Standing({ shown, canReplay, onReplay }: { shown: ShownWebhook; canRepl
   const isWorthIt = outcome === 'dropped' && 'events' in today && replays.every((each) => each.outcome === 'dropped');
   const button = (
     <WithRole needs="operator" at={shown.locationId} to="To replay it">
-      <button type="button" class={isWorthIt ? 'primary' : ''} disabled={!canReplay} onClick={onReplay}>
-        Replay …
-      </button>
+      <AskButton class={isWorthIt ? 'primary' : ''} disabled={!canReplay} onClick={onReplay}>
+        Replay
+      </AskButton>
     </WithRole>
   );
   if (outcome !== 'dropped') {
