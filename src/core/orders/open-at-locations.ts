@@ -33,15 +33,20 @@ const OPEN_THERE = `
  * by a pause, says nothing.
  */
 const FAILING = `
-  SELECT location_id, json_build_object('orders', count(*), 'cause', (array_agg(cause ORDER BY signalled_at DESC))[1]) AS failing
-  FROM (
+  WITH unsent AS MATERIALIZED (
     SELECT p.location_id, p.signalled_at, p.cause FROM placements p LEFT JOIN orders o USING (service_order_id)
     WHERE p.state IN ('held', 'failed', 'waiting') AND p.signalled_at > ${RECENT} AND p.location_id = ANY ($1)
       AND (${NEEDS.held} OR ${NEEDS.failed} OR p.state = 'waiting' AND p.problem IS NOT NULL)
-    ORDER BY p.signalled_at DESC LIMIT ${NEEDS_READ}) AS p
-  WHERE NOT EXISTS (SELECT FROM placements s WHERE s.location_id = p.location_id AND s.signalled_at > p.signalled_at
-                                               AND s.state = 'sent')
-  GROUP BY location_id`;
+    ORDER BY p.signalled_at DESC LIMIT ${NEEDS_READ}
+  )
+  SELECT u.location_id, json_build_object('orders', count(*), 'cause', (array_agg(u.cause ORDER BY u.signalled_at DESC))[1]) AS failing
+  FROM (SELECT DISTINCT location_id FROM unsent) AS l
+  -- Once for each location, because all its orders may be unsent.
+  LEFT JOIN LATERAL (SELECT signalled_at FROM placements
+                     WHERE location_id = l.location_id AND signalled_at > ${RECENT} AND state = 'sent'
+                     ORDER BY signalled_at DESC LIMIT 1) AS sent ON true
+  JOIN unsent AS u ON u.location_id = l.location_id AND (u.signalled_at <= sent.signalled_at) IS NOT TRUE
+  GROUP BY u.location_id`;
 
 const OPEN = `
   WITH RECURSIVE ${droppedLately('location_id = ANY ($1)')}, dropped AS (
