@@ -65,7 +65,7 @@ export function Layout({ children }: { children: ComponentChildren }) {
         </nav>
         {!onlyConfigures() && (
           <button type="button" class="quiet search-button" onClick={search} title="Search: / or Ctrl K">
-            Search
+            Search …
           </button>
         )}
         <span class="problem" role="alert">

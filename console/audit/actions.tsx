@@ -7,7 +7,7 @@ import { pageOf } from '../parts/page-of.ts';
 import type { ListedAction, RecordedAction } from '../wire.ts';
 import './audit.css';
 import { describeAction } from '../../src/core/domain/describe-action.ts';
-import { groupActions, type ActionGroup } from './group-actions.ts';
+import { groupActions, timesOf, type ActionGroup } from './group-actions.ts';
 
 type Shown = RecordedAction | ListedAction;
 
@@ -31,8 +31,7 @@ function Group({ group, at }: { group: ActionGroup<Shown>; at: string | undefine
   const { sentence } = describeAction(newest, NAMED);
   const worst =
     ['bad', 'warn'].find((tone) => group.some((each) => describeAction(each, NAMED).tone === tone)) ?? 'plain';
-  // An action at several locations is recorded at each, at one time.
-  const times = new Set(group.filter(({ action }) => action !== 'replay many').map((each) => each.at)).size;
+  const times = timesOf(group);
   return (
     <li class="audit-group">
       <details>
@@ -54,8 +53,7 @@ function Group({ group, at }: { group: ActionGroup<Shown>; at: string | undefine
 }
 
 function Action({ action, at }: { action: Shown; at: string | undefined }) {
-  const { serviceOrderId, webhookId, locationId } = action;
-  const callOutCode = 'callOutCode' in action ? action.callOutCode : null;
+  const { serviceOrderId, callOutCode, webhookId, locationId } = action;
   const { sentence, tone, more, details } = describeAction(action, NAMED);
   const from = 'source' in action && action.source !== null ? [`from ${action.source}`] : [];
   return (

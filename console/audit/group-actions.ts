@@ -30,6 +30,10 @@ function isOfOneRun(newer: RecordedAction, older: RecordedAction): boolean {
   );
 }
 
+/** How often it was done. An action at several locations is recorded at each, at one time. */
+export const timesOf = (group: readonly RecordedAction[]): number =>
+  new Set(group.filter(({ action }) => action !== 'replay many').map(({ at }) => at)).size;
+
 /** A replay of all that match is recorded as such, and each of its replays as well. */
 function kindOf(action: string): string {
   return action === 'replay many' ? 'replay' : action;

@@ -7,7 +7,7 @@ import { tenSeconds } from '../parts/clock.ts';
 import { followInSight } from '../parts/follow-in-sight.ts';
 import { Time } from '../parts/time.tsx';
 import type { Attention, ShownLocation } from '../wire.ts';
-import { ContactLine } from './contact-line.tsx';
+import { Contacts } from './contact-line.tsx';
 import './locations.css';
 
 const NO_ORDERS = { in_doubt: [], held: [], failed: [], left_out: [] };
@@ -33,26 +33,15 @@ export function useAlarms(locationId: string): Alarm[] {
 }
 
 /** Why the location is on the board, and whom to call. */
-export function AlarmBanner({
-  alarm: { tone, what, since },
-  contacts,
-}: {
-  alarm: Alarm;
-  contacts: ShownLocation['contacts'];
-}) {
+export function AlarmBanner({ alarm, location }: { alarm: Alarm; location: ShownLocation | undefined }) {
+  const { tone, what, since } = alarm;
   return (
     <div class={`apart orders-banner ${tone}`}>
       <div>
         <p class="orders-sentence">
           {what} since <Time at={since} />. Call the restaurant.
         </p>
-        {contacts
-          .filter(({ phone }) => phone !== undefined)
-          .map((contact) => (
-            <div key={contact.phone}>
-              <ContactLine contact={contact} isCall />
-            </div>
-          ))}
+        {location !== undefined && <Contacts {...location} />}
       </div>
     </div>
   );

@@ -38,6 +38,12 @@ export function errorTone(location: Counted): 'plain' | 'warn' | 'bad' {
   return share >= MANY_ERRORS ? 'bad' : share > 0 ? 'warn' : 'plain';
 }
 
+/** Rates the newest orders that did not reach the POS: one may be a wrong order. */
+export function failingTone({ open }: Pick<ListedLocation, 'open'>): 'plain' | 'warn' | 'bad' {
+  const orders = open?.failing?.orders ?? 0;
+  return orders > 1 ? 'bad' : orders === 1 ? 'warn' : 'plain';
+}
+
 /** What became of the errors of the last hour, in words. */
 export function repairOf({ errors, open }: Counted, now: number): string | undefined {
   const { dropped = 0, replayedAt = null } = open ?? {};

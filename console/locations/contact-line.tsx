@@ -1,3 +1,5 @@
+import { locationName } from '../parts/names.ts';
+import { REASONS } from '../set-up/about-draft.ts';
 import type { ShownLocation } from '../wire.ts';
 
 /** A contact, whose telephone a phone can call. @param about.isCall true to leave out how it is told about orders */
@@ -21,8 +23,24 @@ export function ContactLine({
           is told about orders by {via === 'email' ? 'e-mail' : 'your gateway'}
           {after}
           {not}
-          {about !== undefined && ` (only: ${about.join(', ').replaceAll('_', ' ')})`}
+          {about !== undefined && ` (only: ${about.map((each) => REASONS[each]).join(', ')})`}
         </span>
+      )}
+    </>
+  );
+}
+
+/** Whom to call at the restaurant, or that no number is stored. */
+export function Contacts({ locationId, contacts }: Pick<ShownLocation, 'locationId' | 'contacts'>) {
+  return (
+    <>
+      {contacts.map((contact) => (
+        <div key={JSON.stringify(contact)}>
+          <ContactLine contact={contact} isCall />
+        </div>
+      ))}
+      {!contacts.some(({ phone }) => phone !== undefined) && (
+        <div class="faint">No telephone number is stored for {locationName(locationId)}.</div>
       )}
     </>
   );

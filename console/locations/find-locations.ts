@@ -1,7 +1,8 @@
 import { locationName, NAMES } from '../parts/names.ts';
 import { sum } from '../parts/series.ts';
 import type { ListedLocation } from '../wire.ts';
-import { errorShare, errorTone, openShare, silence } from './assess-location.ts';
+import { errorShare, errorTone, failingTone, openShare, silence } from './assess-location.ts';
+import { stateOfOrders } from './pause.ts';
 
 export type LocationFilters = { text: string; group: string; integration: string; paused: string; by: string };
 
@@ -36,10 +37,19 @@ function compare(by: string, one: ListedLocation, other: ListedLocation, now: nu
 
 const WEIGHTS = { plain: 0, warn: 1, bad: 10 };
 const OPEN_WEIGHT = 20;
+/** More than all else together. */
+const NO_ORDERS_WEIGHT = 100;
 
-/** How much a location needs attention: by what is still open, then by silence and pause. */
+/** How much a location needs attention: by orders that reach no POS, then by what is open, then by silence and pause. */
 function badness(location: ListedLocation, now: number): number {
+  const reachesNone = [
+    location.kitchen.state === 'unreachable',
+    stateOfOrders(location) === 'access ended',
+    failingTone(location) === 'bad',
+  ];
   return (
+    NO_ORDERS_WEIGHT * Number(reachesNone.includes(true)) +
+    WEIGHTS[failingTone(location)] +
     OPEN_WEIGHT * (Number(errorTone(location) === 'bad') + Number((location.open?.unreported ?? 0) > 0)) +
     WEIGHTS[errorTone(location)] +
     WEIGHTS[silence(location.lastSeenAt, now)] +

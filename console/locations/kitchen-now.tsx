@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { AskButton } from '../parts/ask-button.tsx';
 import { ask } from '../api.ts';
 import { announce } from '../parts/announce.ts';
 import { Badge } from '../parts/badge.tsx';
@@ -13,12 +14,12 @@ import { HowLong } from './how-long.tsx';
 import './locations.css';
 import { firstLength, pauseOf } from './pause.ts';
 
-/** Whether the kitchen takes orders, since when, and who said it. */
-export function KitchenNow({ kitchen }: { kitchen: Kitchen }) {
+/** Whether the kitchen takes orders, since when, and who said it. @param about.isReached false if orders do not reach it */
+export function KitchenNow({ kitchen, isReached }: { kitchen: Kitchen; isReached: boolean }) {
   const { state, since, until, reason, sequence } = kitchen;
   return (
     <>
-      <Badge tone={KITCHEN_TONES[state]}>{kitchenInShort(kitchen)}</Badge>
+      <Badge tone={isReached || state !== 'open' ? KITCHEN_TONES[state] : 'plain'}>{kitchenInShort(kitchen)}</Badge>
       {sequence > 0 && (
         <>
           {' '}
@@ -53,11 +54,7 @@ export function BusyOrNot({
       <button type="button" onClick={() => setChosen('make')}>
         {isBusy ? 'Change busy …' : 'Busy …'}
       </button>
-      {isBusy && (
-        <button type="button" onClick={() => setChosen('end')}>
-          End busy …
-        </button>
-      )}
+      {isBusy && <AskButton onClick={() => setChosen('end')}>End busy</AskButton>}
       {chosen !== undefined && <BusyDialog {...shared} isBusy={chosen === 'end'} />}
     </>
   );

@@ -1,6 +1,7 @@
 import { Fragment } from 'preact';
 import { useLocation, useRoute } from 'preact-iso';
 import { useState } from 'preact/hooks';
+import { AskButton } from '../parts/ask-button.tsx';
 import { ask, query } from '../api.ts';
 import { Acts } from '../audit/actions.tsx';
 import { may, onlyConfigures } from '../may.ts';
@@ -20,7 +21,8 @@ import { Connection } from '../set-up/connection.tsx';
 import { Steps } from '../set-up/steps.tsx';
 import { ScoreTable } from '../vendors/score-table.tsx';
 import type { Scorecards, ShownLocation } from '../wire.ts';
-import { connectionTone } from './assess-location.ts';
+import { notReachedInWords } from '../../src/core/domain/explain-cause.ts';
+import { connectionTone, failingTone } from './assess-location.ts';
 import { AlarmBanner, useAlarms } from './alarms.tsx';
 import { ContactLine } from './contact-line.tsx';
 import { BusyOrNot, KitchenNow } from './kitchen-now.tsx';
@@ -51,7 +53,7 @@ export function LocationPage() {
         <>
           <CopyButton text={locationId} label={`the id ${locationId}`} shows={<ShortId id={locationId} />} />
           {alarms.map((alarm) => (
-            <AlarmBanner key={alarm.what} alarm={alarm} contacts={loaded.value?.contacts ?? []} />
+            <AlarmBanner key={alarm.what} alarm={alarm} location={loaded.value} />
           ))}
           {!isNew && !onlyConfigures(locationId) && <Links locationId={locationId} />}
         </>
@@ -181,7 +183,7 @@ function Now({ location, onDone }: { location: ShownLocation; onDone: () => void
         </dd>
         <dt>Kitchen</dt>
         <dd>
-          <KitchenNow kitchen={location.kitchen} />
+          <KitchenNow kitchen={location.kitchen} isReached={stateOfOrders(location) === 'taking orders'} />
         </dd>
         <dt>Last webhook</dt>
         <dd>
@@ -230,9 +232,19 @@ function Now({ location, onDone }: { location: ShownLocation; onDone: () => void
 
 /** Whether it takes orders, in a sentence. */
 function Orders({ location }: { location: ShownLocation }) {
-  const { pausedAt, pausedUntil, pausedReason, reconnectNeededAt } = location;
+  const { locationId, pausedAt, pausedUntil, pausedReason, reconnectNeededAt, open } = location;
   const state = stateOfOrders(location);
   if (state === 'taking orders') return <Badge tone="good">taking orders</Badge>;
+  if (state === 'failing' && open.failing !== null) {
+    return (
+      <>
+        <Badge tone={failingTone(location)}>{notReachedInWords(open.failing)}</Badge>{' '}
+        {!onlyConfigures(locationId) && (
+          <a href={`/console/orders${query({ location: locationId })}`}>See its orders</a>
+        )}
+      </>
+    );
+  }
   if (pausedAt === null) {
     return (
       <>
@@ -380,19 +392,13 @@ function PauseOrResume({ location, onDone }: { location: ShownLocation; onDone: 
   return (
     <>
       {location.pausedAt === null ? (
-        <button type="button" onClick={() => setChosen('pause')}>
-          Pause …
-        </button>
+        <AskButton onClick={() => setChosen('pause')}>Pause</AskButton>
       ) : (
         <>
-          {!isByPos(location) && (
-            <button type="button" onClick={() => setChosen('pause')}>
-              Change the pause …
-            </button>
-          )}
-          <button type="button" class="primary" onClick={() => setChosen('resume')}>
-            Resume …
-          </button>
+          {!isByPos(location) && <AskButton onClick={() => setChosen('pause')}>Change the pause</AskButton>}
+          <AskButton class="primary" onClick={() => setChosen('resume')}>
+            Resume
+          </AskButton>
         </>
       )}
       {chosen === 'pause' && <PauseDialog {...shared} />}

@@ -1,5 +1,6 @@
 import { computed } from '@preact/signals';
 import { useMemo, useState } from 'preact/hooks';
+import { AskButton } from '../parts/ask-button.tsx';
 import { ask } from '../api.ts';
 import { may } from '../may.ts';
 import { Badge } from '../parts/badge.tsx';
@@ -18,7 +19,8 @@ import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import type { ListedLocation, ListedLocations } from '../wire.ts';
 import { findLocations } from './find-locations.ts';
-import { silence } from './assess-location.ts';
+import { notReachedInWords } from '../../src/core/domain/explain-cause.ts';
+import { failingTone, silence } from './assess-location.ts';
 import { KITCHEN_TONES, kitchenInShort } from './kitchen.ts';
 import { LastHourErrors, LastHourWebhooks } from './last-hour.tsx';
 import './locations.css';
@@ -173,12 +175,15 @@ function List({ all, onDone }: { all: readonly ListedLocation[]; onDone: () => v
 /** Says why orders wait or take longer. */
 function NotTaking({ location }: { location: ListedLocation }) {
   const state = stateOfOrders(location);
-  const { kitchen } = location;
-  if (state === 'taking orders') {
-    if (kitchen.state === 'open') return null;
-    return <Badge tone={KITCHEN_TONES[kitchen.state]}>{kitchenInShort(kitchen)}</Badge>;
-  }
-  return <Badge tone="warn">{state === 'paused' ? `paused by ${pausedBy(location)}` : state}</Badge>;
+  const { kitchen, open } = location;
+  if (state === 'paused') return <Badge tone="warn">paused by {pausedBy(location)}</Badge>;
+  if (state === 'access ended') return <Badge tone="bad">{state}</Badge>;
+  return (
+    <>
+      {open?.failing && <Badge tone={failingTone(location)}>{notReachedInWords(open.failing)}</Badge>}
+      {kitchen.state !== 'open' && <Badge tone={KITCHEN_TONES[kitchen.state]}>{kitchenInShort(kitchen)}</Badge>}
+    </>
+  );
 }
 
 /** The actions on the chosen locations. */
@@ -200,21 +205,11 @@ function ForChosen({
   if (locations.length === 0) return null;
   return (
     <section class="row chosen" aria-label="Chosen locations">
-      {others.length > 0 && (
-        <button type="button" onClick={() => setDialog('pause')}>
-          Pause {others.length} …
-        </button>
-      )}
+      {others.length > 0 && <AskButton onClick={() => setDialog('pause')}>Pause {others.length}</AskButton>}
       {changeable.length > 0 && (
-        <button type="button" onClick={() => setDialog('change')}>
-          Change the pause of {changeable.length} …
-        </button>
+        <AskButton onClick={() => setDialog('change')}>Change the pause of {changeable.length}</AskButton>
       )}
-      {paused.length > 0 && (
-        <button type="button" onClick={() => setDialog('resume')}>
-          Resume {paused.length} …
-        </button>
-      )}
+      {paused.length > 0 && <AskButton onClick={() => setDialog('resume')}>Resume {paused.length}</AskButton>}
       <button type="button" onClick={onClear}>
         Clear
       </button>

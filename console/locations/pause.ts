@@ -65,13 +65,18 @@ function nextMorning(now: number, zone: string): string {
   return fromLocalTime(`${day.toISOString().slice(0, 10)}T${MORNING}`, zone);
 }
 
-/** Whether new orders are sent to the POS. */
+type State = 'taking orders' | 'paused' | 'access ended' | 'failing';
+
+/** Whether new orders reach the POS. */
 export function stateOfOrders({
   pausedAt,
   reconnectNeededAt,
-}: Pick<ListedLocation, 'pausedAt' | 'reconnectNeededAt'>): 'taking orders' | 'paused' | 'access ended' {
+  open,
+}: Pick<ListedLocation, 'pausedAt' | 'reconnectNeededAt' | 'open'>): State {
   if (pausedAt !== null) return 'paused';
-  return reconnectNeededAt === null ? 'taking orders' : 'access ended';
+  if (reconnectNeededAt !== null) return 'access ended';
+  // A process of the previous version does not send it.
+  return (open?.failing ?? null) === null ? 'taking orders' : 'failing';
 }
 
 type Paused = Pick<ListedLocation, 'pausedBy' | 'pausedUntil'>;

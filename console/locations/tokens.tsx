@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { AskButton } from '../parts/ask-button.tsx';
 import { ask } from '../api.ts';
 import { may } from '../may.ts';
 import { announce } from '../parts/announce.ts';
@@ -55,13 +56,9 @@ export function Tokens({ location, onRevoked }: { location: ShownLocation; onRev
               </span>
             </div>
             {canRevoke && (token.state === 'valid' || token.state === 'of another integration') && (
-              <button
-                type="button"
-                aria-label={`Revoke ${token.label ?? token.tokenId}`}
-                onClick={() => setChosen(token)}
-              >
-                Revoke …
-              </button>
+              <AskButton aria-label={`Revoke ${token.label ?? token.tokenId}`} onClick={() => setChosen(token)}>
+                Revoke
+              </AskButton>
             )}
           </li>
         ))}

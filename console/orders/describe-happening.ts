@@ -5,6 +5,7 @@ import { locationName, NAMED, vendorName } from '../parts/names.ts';
 import { explainFailure, inPlainWords, saysOf } from '../../src/core/domain/explain-failure.ts';
 import { pathInWords } from '../../src/core/domain/path-in-words.ts';
 import { describeAction } from '../../src/core/domain/describe-action.ts';
+import { REASONS } from '../set-up/about-draft.ts';
 import { OUTCOME_TONES, words, type Tone } from '../parts/tones.ts';
 import type { WebhookOutcome, Happening, ShownOrder } from '../wire.ts';
 
@@ -109,13 +110,12 @@ const BY: Record<Notice['via'], string> = { email: 'by e-mail', webhook: 'by you
 
 function restaurantNotified({ contact, via, reason, outcome, problem }: Notice): StoryLine {
   const who = `The restaurant${contact === null ? '' : ` (${contact})`}`;
-  const about = words(reason);
-  if (outcome === 'sent') return { sentence: `${who} was notified ${BY[via]} (${about})`, tone: 'plain', more: [] };
-  const { more: why, ...details } = becauseOf(problem);
-  const more = [about, ...why];
+  const how = `notified ${BY[via]} of ${REASONS[reason]}`;
+  if (outcome === 'sent') return { sentence: `${who} was ${how}`, tone: 'plain', more: [] };
+  const why = becauseOf(problem);
   return outcome === 'gave_up'
-    ? { sentence: `${who} could not be notified ${BY[via]}: call it`, tone: 'bad', more, ...details }
-    : { sentence: `${who} is being notified ${BY[via]}`, tone: problem === null ? 'busy' : 'warn', more, ...details };
+    ? { sentence: `${who} could not be ${how}: call it`, tone: 'bad', ...why }
+    : { sentence: `${who} is being ${how}`, tone: problem === null ? 'busy' : 'warn', ...why };
 }
 
 function restaurantAnswered({ contact, answer, answeredAt }: Notice, { actions }: ShownOrder): StoryLine {
@@ -232,7 +232,7 @@ const ANSWERS = new Map(
     not_sent: { sentence: 'No request was made', tone: 'plain' },
     // The POS may have taken the order although we got no usable answer.
     TryAgain: { sentence: 'There was no usable answer', tone: 'warn' },
-    NeedsOperator: { sentence: 'The call cannot succeed until an operator fixes something', tone: 'warn' },
+    NeedsOperator: { sentence: 'The call to the POS did not work: something has to be fixed first', tone: 'warn' },
     GiveUp: { sentence: 'The POS refused the order', tone: 'bad' },
     unknown: { sentence: 'The answer of the POS is unknown', tone: 'bad' },
   }),
@@ -360,7 +360,9 @@ function notified({ sequence, memberState }: Message, { live }: ShownOrder): Sto
   // Such as of an estimate, a requested cancel, or a change of the ticket.
   const isSame = live.findLast((each) => each.sequence < sequence)?.memberState === memberState;
   return {
-    sentence: `${isSame ? 'Live message, still' : 'Member notified:'} ${words(memberState)}`,
+    sentence: isSame
+      ? `Member updated, the status stays “${words(memberState)}”`
+      : `Member notified: ${words(memberState)}`,
     tone: isWaiting && (message.attempts ?? 0) > 0 ? 'warn' : toneOf(memberState),
     more: [
       `message ${sequence}`,

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
+import { AskButton } from '../parts/ask-button.tsx';
 import { ask } from '../api.ts';
 import { Confirm } from '../parts/confirm.tsx';
 import { orderName } from '../parts/names.ts';
@@ -38,12 +39,8 @@ export function ManyOrders({ orders, chosen, onDone }: { orders: readonly Row[];
     <div class="row chosen">
       <Pick chosen={chosen} ids={picked.map(({ serviceOrderId }) => serviceOrderId)} label="Choose none" />
       {many} chosen
-      <button type="button" onClick={() => setAsked({ action: 'retry', picked })}>
-        Retry {many} …
-      </button>
-      <button type="button" onClick={() => setAsked({ action: 'cancel', picked })}>
-        Cancel {many} …
-      </button>
+      <AskButton onClick={() => setAsked({ action: 'retry', picked })}>Retry {many}</AskButton>
+      <AskButton onClick={() => setAsked({ action: 'cancel', picked })}>Cancel {many}</AskButton>
       {asked !== undefined && (
         <Confirm
           title={ACTIONS[asked.action].title}

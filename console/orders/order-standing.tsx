@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
+import { AskButton } from '../parts/ask-button.tsx';
 import { ask, query } from '../api.ts';
 import { announce } from '../parts/announce.ts';
 import { now } from '../parts/clock.ts';
@@ -42,9 +43,9 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
   /** Next to the answers to a question, it must not look like one of them. */
   const cancelButton = (isQuiet: boolean) => (
     <WithRole needs="operator" at={at} to="To cancel it">
-      <button type="button" class={isQuiet ? 'quiet' : ''} onClick={() => setAsking('cancel')}>
+      <AskButton class={isQuiet ? 'quiet' : ''} onClick={() => setAsking('cancel')}>
         {cancelName(story)}
-      </button>
+      </AskButton>
     </WithRole>
   );
 
@@ -89,20 +90,18 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
         >
           {standing.canRetry && (
             <WithRole needs="operator" at={at} to="To retry it">
-              <button type="button" class={isHeld ? '' : 'primary'} onClick={() => setAsking('retry')}>
+              <AskButton class={isHeld ? '' : 'primary'} onClick={() => setAsking('retry')}>
                 Retry now
-              </button>
+              </AskButton>
             </WithRole>
           )}
           {standing.canResolve && (
             <WithRole needs="operator" at={at} to="To answer">
               <span>What did you learn?</span>
-              <button type="button" class="primary" onClick={() => setAsking('there')}>
+              <AskButton class="primary" onClick={() => setAsking('there')}>
                 It is there
-              </button>
-              <button type="button" onClick={() => setAsking('not there')}>
-                It is not there
-              </button>
+              </AskButton>
+              <AskButton onClick={() => setAsking('not there')}>It is not there</AskButton>
             </WithRole>
           )}
           {standing.isPaused && at !== null && (
@@ -118,12 +117,10 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
           {cancel.canConclude && (
             <WithRole needs="operator" at={at} to="To enter the answer">
               <span>What did the restaurant say?</span>
-              <button type="button" class="primary" onClick={() => setAsking('cancelled')}>
+              <AskButton class="primary" onClick={() => setAsking('cancelled')}>
                 It cancelled the order
-              </button>
-              <button type="button" onClick={() => setAsking('continues')}>
-                It did not cancel it
-              </button>
+              </AskButton>
+              <AskButton onClick={() => setAsking('continues')}>It did not cancel it</AskButton>
             </WithRole>
           )}
           {cancel.canCancel && cancelButton(cancel.canConclude)}
@@ -158,12 +155,10 @@ function Change({ story, onAsk, children }: AboutChange) {
       {change.canAnswer && (
         <WithRole needs="operator" at={locationOf(story)} to="To enter the answer">
           <span>What did the restaurant say?</span>
-          <button type="button" class="primary" onClick={() => onAsk('done')}>
+          <AskButton class="primary" onClick={() => onAsk('done')}>
             Done
-          </button>
-          <button type="button" onClick={() => onAsk('too late')}>
-            Too late
-          </button>
+          </AskButton>
+          <AskButton onClick={() => onAsk('too late')}>Too late</AskButton>
         </WithRole>
       )}
     </Banner>
@@ -267,18 +262,11 @@ function Others({ at, since }: { at: string; since: string }) {
     (signal) => ask<ListedOrders>('GET', `/orders${query({ location: at, state: 'sent', limit: 20 })}`, { signal }),
     [at],
   );
-  if (value === undefined) return null;
   // Sent since then: they may have been signalled before.
-  const arrive = value.orders.some(
+  const arrive = value?.orders.some(
     ({ finishedAt }) => finishedAt !== null && Date.parse(finishedAt) > Date.parse(since),
   );
-  return arrive ? (
-    <p>Other orders of this location arrive.</p>
-  ) : (
-    <p>
-      No order of this location arrived since <Time at={since} />.
-    </p>
-  );
+  return arrive === true ? <p>Other orders of this location reach its POS.</p> : null;
 }
 
 function NextTry({ at }: { at: string }) {

@@ -1,7 +1,6 @@
 import { ask } from '../api.ts';
-import { ContactLine } from '../locations/contact-line.tsx';
+import { Contacts } from '../locations/contact-line.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
-import { locationName } from '../parts/names.ts';
 import type { ShownLocation } from '../wire.ts';
 
 /** Whom to call at the restaurant, and its page at the POS. */
@@ -9,17 +8,10 @@ export function Telephone({ locationId }: { locationId: string }) {
   const path = `/locations/${encodeURIComponent(locationId)}`;
   const { value, problem } = useLoaded((signal) => ask<ShownLocation>('GET', path, { signal }), [path]);
   if (value === undefined) return problem === undefined ? null : <p class="faint">{problem.message}</p>;
-  const { contacts, address, backOfficeUrl } = value;
+  const { address, backOfficeUrl } = value;
   return (
     <div class="orders-call">
-      {contacts.map((contact) => (
-        <div key={JSON.stringify(contact)}>
-          <ContactLine contact={contact} isCall />
-        </div>
-      ))}
-      {contacts.length === 0 && (
-        <span class="faint">No telephone number is stored for {locationName(locationId)}. </span>
-      )}
+      <Contacts {...value} />
       {address !== null && <div>{address}</div>}
       {backOfficeUrl !== null && (
         <a href={backOfficeUrl} target="_blank" rel="noreferrer">

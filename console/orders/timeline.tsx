@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { AskButton } from '../parts/ask-button.tsx';
 import { ReplayDialog } from '../webhooks/replay-dialog.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { duration } from '../parts/duration.ts';
@@ -89,9 +90,9 @@ function StoryLine({
           <span class="orders-links">
             <a href={pageOf.webhook(webhookId)}>{what === 'replay' ? 'the replay' : 'the webhook'}</a>
             {what === 'webhook' && onReplay && (
-              <button type="button" aria-label="Replay this webhook" onClick={() => onReplay(webhookId)}>
+              <AskButton aria-label="Replay this webhook" onClick={() => onReplay(webhookId)}>
                 Replay
-              </button>
+              </AskButton>
             )}
           </span>
         )}

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { AskButton } from './ask-button.tsx';
 import { findNamed, nobodyNamed } from '../../src/core/domain/find-named.ts';
 import { ask } from '../api.ts';
 import { session } from '../sign-in.ts';
@@ -120,16 +121,8 @@ export function CaseAndNotes({ path, care, reload, ...about }: AboutCase) {
               {taken === null ? 'I have this one' : `Take over from ${taken.holder}`}
             </button>
           )}
-          {taken !== null && (
-            <button type="button" onClick={() => setDialog('hand over')}>
-              Hand over …
-            </button>
-          )}
-          {(taken !== null || !isClosed) && (
-            <button type="button" onClick={() => setDialog('close')}>
-              Close the case …
-            </button>
-          )}
+          {taken !== null && <AskButton onClick={() => setDialog('hand over')}>Hand over</AskButton>}
+          {(taken !== null || !isClosed) && <AskButton onClick={() => setDialog('close')}>Close the case</AskButton>}
           {isSnoozed ? (
             <button
               type="button"
@@ -138,9 +131,7 @@ export function CaseAndNotes({ path, care, reload, ...about }: AboutCase) {
               Show the alarm
             </button>
           ) : (
-            <button type="button" onClick={() => setDialog('snooze')}>
-              Snooze …
-            </button>
+            <AskButton onClick={() => setDialog('snooze')}>Snooze</AskButton>
           )}
         </div>
       )}

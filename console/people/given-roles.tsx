@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { AskButton } from '../parts/ask-button.tsx';
 import { ask } from '../api.ts';
 import { announce } from '../parts/announce.ts';
 import { Choice, Text } from '../parts/form.tsx';
@@ -30,9 +31,7 @@ export function GivenRoles({ onToken }: Giving) {
     <section class="sheet" aria-labelledby="people-roles">
       <div class="page-head">
         <h2 id="people-roles">Roles</h2>
-        <button type="button" onClick={() => setGiving(true)}>
-          Give roles …
-        </button>
+        <AskButton onClick={() => setGiving(true)}>Give roles</AskButton>
       </div>
       <p class="faint">
         A person has the roles of their address and of all their groups. Changes take effect within 5 s.
@@ -53,13 +52,12 @@ export function GivenRoles({ onToken }: Giving) {
                       given <Ago at={grant.createdAt} />
                     </div>
                   </div>
-                  <button
-                    type="button"
-                    aria-label={`Take from ${whose(grant)}: ${rightInWords(grant)}`}
+                  <AskButton
+                    aria-label={`Take away from ${whose(grant)}: ${rightInWords(grant)}`}
                     onClick={() => setTaken(grant)}
                   >
-                    Take …
-                  </button>
+                    Take away
+                  </AskButton>
                 </li>
               ))}
             </ul>
@@ -69,8 +67,8 @@ export function GivenRoles({ onToken }: Giving) {
       {isGiving && <GiveDialog onToken={onToken} onDone={loaded.again} onClose={() => setGiving(false)} />}
       {taken !== undefined && (
         <Confirm
-          title={`Take these roles from ${whose(taken)}?`}
-          action="Take the roles"
+          title={`Take these roles away from ${whose(taken)}?`}
+          action="Take the roles away"
           isDangerous
           onConfirm={async () => {
             await ask('POST', `/operators/grants/${taken.grantId}/remove`);
@@ -108,15 +106,14 @@ function GiveDialog({ onToken, onDone, onClose }: Giving & { onDone: () => void;
       {isInVain && (
         <div class="problem">
           <p>{IN_VAIN}</p>
-          <button
-            type="button"
+          <AskButton
             onClick={(event) => {
               closeDialog(event);
               onToken(draft);
             }}
           >
             Make a named token instead
-          </button>
+          </AskButton>
         </div>
       )}
       <Choice

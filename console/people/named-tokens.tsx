@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { AskButton } from '../parts/ask-button.tsx';
 import { ask } from '../api.ts';
 import { announce } from '../parts/announce.ts';
 import { Badge } from '../parts/badge.tsx';
@@ -27,9 +28,7 @@ export function NamedTokens({ wanted, onWant }: { wanted: Draft | undefined; onW
     <section class="sheet" aria-labelledby="people-tokens">
       <div class="page-head">
         <h2 id="people-tokens">Named tokens</h2>
-        <button type="button" onClick={() => onWant(NOTHING)}>
-          Make a token …
-        </button>
+        <AskButton onClick={() => onWant(NOTHING)}>Make a token</AskButton>
       </div>
       <Loading loaded={loaded}>
         {({ tokens }) =>
@@ -59,9 +58,9 @@ export function NamedTokens({ wanted, onWant }: { wanted: Draft | undefined; onW
                     </div>
                   </div>
                   {token.state === 'valid' && (
-                    <button type="button" aria-label={`Revoke ${token.name}`} onClick={() => setRevoked(token)}>
-                      Revoke …
-                    </button>
+                    <AskButton aria-label={`Revoke ${token.name}`} onClick={() => setRevoked(token)}>
+                      Revoke
+                    </AskButton>
                   )}
                 </li>
               ))}

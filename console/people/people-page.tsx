@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { AskButton } from '../parts/ask-button.tsx';
 import { may } from '../may.ts';
 import { announce } from '../parts/announce.ts';
 import { Confirm } from '../parts/confirm.tsx';
@@ -22,14 +23,7 @@ export function PeoplePage() {
     announce('You are signed out everywhere');
   };
   return (
-    <Page
-      title="People"
-      beside={
-        <button type="button" onClick={() => setChosen(true)}>
-          Sign me out everywhere …
-        </button>
-      }
-    >
+    <Page title="People" beside={<AskButton onClick={() => setChosen(true)}>Sign me out everywhere</AskButton>}>
       <section class="sheet" aria-labelledby="people-you">
         <h2 id="people-you">You</h2>
         <p>

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { AskButton } from '../parts/ask-button.tsx';
 import { ask } from '../api.ts';
 import { call } from '../call.ts';
 import { announce } from '../parts/announce.ts';
@@ -72,13 +73,9 @@ function Sessions({
                   </div>
                 </div>
                 {!each.current && (
-                  <button
-                    type="button"
-                    aria-label={`End ${each.name}, ${inWords(each)}`}
-                    onClick={() => setChosen(each)}
-                  >
-                    End …
-                  </button>
+                  <AskButton aria-label={`End ${each.name}, ${inWords(each)}`} onClick={() => setChosen(each)}>
+                    End
+                  </AskButton>
                 )}
               </li>
             ))}

@@ -1,5 +1,6 @@
 import { useLocation } from 'preact-iso';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { AskButton } from '../parts/ask-button.tsx';
 import { Refused, ask, query } from '../api.ts';
 import { may, onlyConfigures } from '../may.ts';
 import { announce } from '../parts/announce.ts';
@@ -55,9 +56,7 @@ export function Configuration({ location, onDone }: { location: ShownLocation; o
               >
                 Edit …
               </button>
-              <button type="button" onClick={() => setMode('remove')}>
-                Remove …
-              </button>
+              <AskButton onClick={() => setMode('remove')}>Remove</AskButton>
             </div>
           </WithRole>
         )}

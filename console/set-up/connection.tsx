@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { AskButton } from '../parts/ask-button.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { WithRole } from '../parts/with-role.tsx';
 import { ConnectionTest } from '../locations/connection-test.tsx';
@@ -26,19 +27,9 @@ export function Connection({ location, onDone }: { location: ShownLocation; onDo
             <h3>Webhooks</h3>
             <WithRole needs="integrator" at={locationId} to="To connect it">
               <div class="buttons">
-                {hasLink && (
-                  <button type="button" onClick={() => setDialog('link')}>
-                    Connect link …
-                  </button>
-                )}
-                {knows.connect && (
-                  <button type="button" onClick={() => setDialog('connect')}>
-                    Connect …
-                  </button>
-                )}
-                <button type="button" onClick={() => setDialog('token')}>
-                  Make a token …
-                </button>
+                {hasLink && <AskButton onClick={() => setDialog('link')}>Connect link</AskButton>}
+                {knows.connect && <AskButton onClick={() => setDialog('connect')}>Connect</AskButton>}
+                <AskButton onClick={() => setDialog('token')}>Make a token</AskButton>
               </div>
             </WithRole>
           </div>
@@ -61,9 +52,7 @@ export function Connection({ location, onDone }: { location: ShownLocation; onDo
           <div class="apart connection-head">
             <h3>Test order</h3>
             <WithRole needs="integrator" at={locationId} to="To place one">
-              <button type="button" onClick={() => setDialog('test')}>
-                Place a test order …
-              </button>
+              <AskButton onClick={() => setDialog('test')}>Place a test order</AskButton>
             </WithRole>
           </div>
           <p class="faint">The kitchen sees a ticket with the name “TEST, do not cook”.</p>

@@ -3,13 +3,14 @@ import { announce } from '../parts/announce.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Confirm } from '../parts/confirm.tsx';
 import { Loading } from '../parts/loading.tsx';
+import { pageOf } from '../parts/page-of.ts';
 import { OUTCOME_TONES, words } from '../parts/tones.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import type { Replayed } from '../wire.ts';
 import './webhooks.css';
 import { explainDrop } from './explain.ts';
 import { mayChange, outcomeMeaning } from './outcome-meaning.ts';
-import { EventOrder, WebhookLink } from './run-table.tsx';
+import { EventOrder } from './run-table.tsx';
 
 type AboutReplayDialog = {
   webhookId: string;
@@ -36,7 +37,8 @@ export function ReplayDialog({ webhookId, onClose, onReplayed }: AboutReplayDial
           The webhook was replayed
           {replayed.webhookId !== null && (
             <>
-              : the new webhook is <WebhookLink webhookId={replayed.webhookId} />
+              {' '}
+              as <a href={pageOf.webhook(replayed.webhookId)}>a new webhook</a>
             </>
           )}
           .

@@ -63,7 +63,7 @@ export async function* replayInBatches(
  */
 export async function* replayEach(
   replay: (webhookId: string) => Promise<Replayed>,
-  webhooks: readonly Pick<ListedWebhook, 'webhookId' | 'locationId' | 'integration'>[],
+  webhooks: readonly Pick<ListedWebhook, 'webhookId' | 'receivedAt' | 'locationId' | 'integration'>[],
   from: ReplayRun = NOTHING_YET,
 ): AsyncGenerator<ReplayRun> {
   const done = from.replayed.length + from.refused.length;

@@ -2,8 +2,9 @@ import { printable } from '../../src/observe/terminal-text.ts';
 import { useState } from 'preact/hooks';
 import { Badge } from '../parts/badge.tsx';
 import { locationName } from '../parts/names.ts';
-import { ShortId } from '../parts/short-id.tsx';
-import { OUTCOME_TONES } from '../parts/tones.ts';
+import { OrderName } from '../parts/order-name.tsx';
+import { Time } from '../parts/time.tsx';
+import { OUTCOME_TONES, words } from '../parts/tones.ts';
 import type { Replayed, WebhookOutcome } from '../wire.ts';
 import { pageOf } from '../parts/page-of.ts';
 import { explainDrop, explainRefusal } from './explain.ts';
@@ -71,7 +72,7 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
             {refused.map((about) => (
               <tr key={about.webhookId}>
                 <th scope="row">
-                  <WebhookLink webhookId={about.webhookId} />
+                  <WebhookLink webhookId={about.webhookId} at={about.receivedAt} />
                 </th>
                 {hasPlaces && <td title={about.locationId}>{locationName(about.locationId)}</td>}
                 {hasOutcomes && (
@@ -85,7 +86,7 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
             {replayed.map((each) => (
               <tr key={each.replayOf}>
                 <th scope="row">
-                  <WebhookLink webhookId={each.webhookId ?? each.replayOf} />
+                  <WebhookLink webhookId={each.webhookId ?? each.replayOf} at={each.receivedAt} />
                 </th>
                 {hasPlaces && <td title={each.locationId}>{locationName(each.locationId)}</td>}
                 {hasOutcomes && (
@@ -114,26 +115,21 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
   );
 }
 
-/** A link that shows the end of the id. The beginning is a time, so it is almost the same for all webhooks. */
-export function WebhookLink({ webhookId }: { webhookId: string }) {
-  return (
-    <a class="mono" href={pageOf.webhook(webhookId)} title={webhookId}>
-      …{webhookId.slice(-12)}
-    </a>
-  );
+/** A link to a webhook, named by its time, which a process of the previous version does not send. */
+export function WebhookLink({ webhookId, at }: { webhookId: string; at: string | undefined }) {
+  return <a href={pageOf.webhook(webhookId)}>{at === undefined ? 'a webhook' : <Time at={at} />}</a>;
 }
 
 function Events({ events }: { events: Replayed['events'] }) {
   if (events.length === 0) return <span class="faint">no order status</span>;
   return (
     <>
-      {events.map(({ status, serviceOrderId, providerOrderId, conflict }, nth) => (
+      {events.map((event, nth) => (
         // Two events may be equal; only their position distinguishes them.
         // oxlint-disable-next-line react/no-array-index-key
         <span key={nth} class="webhooks-said">
-          {status.replaceAll('_', ' ')}:{' '}
-          <EventOrder serviceOrderId={serviceOrderId} providerOrderId={providerOrderId} />
-          {conflict && <Badge tone="bad">conflict</Badge>}
+          {words(event.status)}: <EventOrder {...event} />
+          {event.conflict && <Badge tone="bad">conflict</Badge>}
         </span>
       ))}
     </>
@@ -143,16 +139,18 @@ function Events({ events }: { events: Replayed['events'] }) {
 /** The order of an event: a link, or the POS id. */
 export function EventOrder({
   serviceOrderId,
+  callOutCode,
   providerOrderId,
 }: {
-  serviceOrderId: string | null | undefined;
-  providerOrderId: string | null | undefined;
+  serviceOrderId?: string | null | undefined;
+  callOutCode: string | null;
+  providerOrderId?: string | null | undefined;
 }) {
   return (
     <span class="webhooks-id">
       {typeof serviceOrderId === 'string' ? (
         <a href={pageOf.order(serviceOrderId)}>
-          <ShortId id={serviceOrderId} />
+          <OrderName id={serviceOrderId} code={callOutCode} />
         </a>
       ) : (
         `POS ${printable(providerOrderId ?? '?')}`

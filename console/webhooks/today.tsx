@@ -64,7 +64,7 @@ function Contents({ shown, isRevealed }: { shown: ShownWebhook; isRevealed: bool
             </dd>
             <dt>Order</dt>
             <dd>
-              <EventOrder serviceOrderId={event.serviceOrderId} providerOrderId={event.providerOrderId} />
+              <EventOrder {...event} />
             </dd>
             {event.serviceOrderId !== undefined && event.providerOrderId !== undefined && (
               <>

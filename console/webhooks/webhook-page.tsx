@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useRoute } from 'preact-iso';
 import { useState } from 'preact/hooks';
+import { AskButton } from '../parts/ask-button.tsx';
 import { ask } from '../api.ts';
 import { Badge } from '../parts/badge.tsx';
 import { CopyButton } from '../parts/copyable.tsx';
@@ -104,7 +105,7 @@ function Head({ shown }: { shown: ShownWebhook }) {
         {shown.polled && <Fact name="Polled">the service asked the POS for the status</Fact>}
         {shown.replayOf !== null && (
           <Fact name="Replay of">
-            <WebhookLink webhookId={shown.replayOf} />, received <Time at={shown.firstReceivedAt} />
+            the webhook of <WebhookLink webhookId={shown.replayOf} at={shown.firstReceivedAt} />
           </Fact>
         )}
         {replays.length > 0 && (
@@ -112,7 +113,7 @@ function Head({ shown }: { shown: ShownWebhook }) {
             <ul class="webhooks-replays">
               {replays.map((replay) => (
                 <li key={replay.webhookId}>
-                  <WebhookLink webhookId={replay.webhookId} /> <Time at={replay.receivedAt} />{' '}
+                  <WebhookLink webhookId={replay.webhookId} at={replay.receivedAt} />{' '}
                   <Badge tone={OUTCOME_TONES[replay.outcome]}>{replay.outcome}</Badge>
                 </li>
               ))}
@@ -139,9 +140,9 @@ function Standing({ shown, canReplay, onReplay }: { shown: ShownWebhook; canRepl
   const isWorthIt = outcome === 'dropped' && 'events' in today && replays.every((each) => each.outcome === 'dropped');
   const button = (
     <WithRole needs="operator" at={shown.locationId} to="To replay it">
-      <button type="button" class={isWorthIt ? 'primary' : ''} disabled={!canReplay} onClick={onReplay}>
-        Replay …
-      </button>
+      <AskButton class={isWorthIt ? 'primary' : ''} disabled={!canReplay} onClick={onReplay}>
+        Replay
+      </AskButton>
     </WithRole>
   );
   if (outcome !== 'dropped') {
@@ -168,7 +169,8 @@ function Standing({ shown, canReplay, onReplay }: { shown: ShownWebhook; canRepl
             'The cause is fixed. Replay it now.'
           ) : (
             <>
-              Solved. Its replay <WebhookLink webhookId={success.webhookId} /> is {success.outcome}.
+              Solved. Its replay of <WebhookLink webhookId={success.webhookId} at={success.receivedAt} /> is{' '}
+              {success.outcome}.
             </>
           )}
         </p>

@@ -91,7 +91,7 @@ const busy = operation({
   body: BusyBody,
   async run(caller, { locationId, ...given }) {
     busyTime.refusePast(caller, given);
-    caller.note(`${given.extraMinutes} minutes`);
+    caller.note(`${given.extraMinutes} minutes${busyTime.inWords(given)}`);
     return makeBusy(caller, locationId, { ...given, by: caller.by.name });
   },
   print: kitchenInWords,

@@ -425,6 +425,7 @@ const pause = operation({
     pauseTime.refusePast(caller, pause);
     const paused = await pauseLocation(caller.pool, locationId, { ...pause, by: caller.by.name });
     if (!paused) return undefined;
+    caller.note(`paused${pauseTime.inWords(pause)}`);
     await settleKitchen(caller, locationId);
     return { locationId, paused: true };
   },

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { whatChanged } from '../core/domain/describe-change.ts';
+import { notReachedInWords } from '../core/domain/explain-cause.ts';
 import { facts, sections, table, tableOf, time, titled, titledFacts } from '../terminal/print.ts';
 import type { ShownAvailability } from '../core/kitchens/settle-kitchens.ts';
 import type { LocationRow } from '../core/locations/locations.ts';
@@ -15,6 +16,7 @@ export function locationsTable(rows: readonly SeenLocation[]): string {
     integration: row.integration,
     groups: row.groups.join(', '),
     kitchen: row.kitchen.state,
+    orders: row.open.failing && notReachedInWords(row.open.failing),
     paused: pausedInWords(row),
     updated: row.updatedAt,
   }));
@@ -45,6 +47,7 @@ export function locationInWords(shown: ShownLocation): string {
       kitchen: availabilityInWords(shown.kitchen),
       contacts: shown.contacts.map(contactInWords).join(', '),
       paused: pausedInWords(shown),
+      orders: shown.open.failing && notReachedInWords(shown.open.failing),
       'taken care of by': shown.case?.holder,
       'alarm hidden until': time(shown.snoozedUntil),
       'reconnect needed since': shown.reconnectNeededAt,

@@ -40,8 +40,8 @@ const audit = operation({
       'locations. Only an admin of all locations reads the actions that belong to no location. An action is recorded ' +
       'before it is done. If it cannot be recorded, it is not done, and the answer is 503. Rows never change, and are ' +
       'stored for `AUDIT_RETENTION_DAYS`. The only texts that staff typed in them are names of tokens, addresses and ' +
-      'groups that have roles, people who take a case, and of locations all but secrets and contacts. At most a ' +
-      'thousand refusals a minute are recorded for one operator.',
+      'groups that have roles, people who take a case, reasons of pauses and of busy kitchens, and of locations all ' +
+      'but secrets and contacts. At most a thousand refusals a minute are recorded for one operator.',
     output: ListedActions,
     answer: 'A page of actions.',
   },
@@ -164,22 +164,19 @@ const spill = operation({
 export const READING_OPERATIONS: readonly Operation[] = [audit, authors, traffic, scorecards, spill];
 
 /** Formats one line for each action. @param none the text if there are no actions */
-export function actsTable(
-  actions: readonly (RecordedAction & { source?: string | null; callOutCode?: string | null })[],
-  none = '',
-): string {
+export function actsTable(actions: readonly (RecordedAction & { source?: string | null })[], none = ''): string {
   return tableOf(none, actions, ({ at, by, source, callOutCode, ...about }) => ({
     at: time(at),
     by: `${by.name} (${by.kind.replace('_', ' ')})`,
     ...(source !== undefined && { from: source }),
     action: about.action,
     location: about.locationId,
-    ...(callOutCode !== undefined && { code: callOutCode }),
+    code: callOutCode,
     order: about.serviceOrderId,
     webhook: about.webhookId,
     about: about.subject,
     outcome: about.outcome ?? 'unknown',
-    what: whatWasDone({ at, by, ...about }),
+    what: whatWasDone({ at, by, callOutCode, ...about }),
   }));
 }
 

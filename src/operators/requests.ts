@@ -105,7 +105,9 @@ export const lasting = (ends: string) => ({
       .optional()
       .describe(`${capital(ends)} automatically after these.`),
     until: When.optional().describe(`${capital(ends)} automatically at this time.`),
-    reason: Typed(200).optional().meta({ description: 'For other operators.' }),
+    reason: Typed(200)
+      .optional()
+      .describe('For other operators. The audit has it, so do not write the data of a member.'),
   },
   hasOneEnd: [
     ({ minutes, until }: End): boolean => minutes === undefined || until === undefined,
@@ -116,6 +118,10 @@ export const lasting = (ends: string) => ({
     const now = service?.now() ?? new Date();
     if (until !== undefined && until <= now) throw new NotDone(400, 'until is in the past. Give a time in the future.');
   },
+  /** The end and the reason, for the audit. */
+  inWords: ({ minutes, until, reason }: End & { reason?: string | undefined }): string =>
+    (until === undefined ? (minutes === undefined ? '' : ` for ${minutes} minutes`) : ` until ${until.toISOString()}`) +
+    (reason === undefined ? '' : `: ${reason}`),
   options: [
     {
       flags: '--for <duration>',

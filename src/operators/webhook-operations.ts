@@ -1,11 +1,17 @@
 import type { Actor } from '../core/operators/operator.ts';
 import type { WebhookOutcome } from '../core/domain/webhook.ts';
 import { ensureWebhookPartitions } from '../core/postgres/ensure-webhook-partitions.ts';
-import { ListedWebhooks, listWebhooks, type WebhookFilter, type WebhookKey } from '../core/replay/list-webhooks.ts';
+import {
+  ListedWebhooks,
+  listWebhooks,
+  type KeyedWebhook,
+  type WebhookFilter,
+  type WebhookKey,
+} from '../core/replay/list-webhooks.ts';
 import { Replayed, replayWebhook, timeNow, type Replaying } from '../core/replay/replay-webhook.ts';
 import { ReplayedMany, replayWebhooks, runAsAction, runInCounts } from '../core/replay/replay-webhooks.ts';
 import { ShownWebhook, showWebhook } from '../core/replay/show-webhook.ts';
-import { findWebhook } from '../core/replay/stored-webhook.ts';
+import { findWebhook, type Refusal } from '../core/replay/stored-webhook.ts';
 import { findThing } from './action-of.ts';
 import {
   PartlyDone,
@@ -310,11 +316,11 @@ async function countFrom(
 
 function record(
   done: ReplayedMany,
-  { webhookId, locationId, integration }: WebhookKey & { integration: string },
-  replayed: Replayed | Omit<ReplayedMany['refused'][number], 'webhookId' | 'locationId' | 'integration'>,
+  { webhookId, receivedAt, locationId, integration }: KeyedWebhook,
+  replayed: Replayed | Refusal,
 ): void {
   if ('refused' in replayed) {
-    done.refused.push({ webhookId, locationId, integration, ...replayed });
+    done.refused.push({ webhookId, receivedAt, locationId, integration, ...replayed });
     return;
   }
   done.replayed.push(replayed);

@@ -14,6 +14,7 @@ import {
   connectionTone,
   errorShare,
   errorTone,
+  failingTone,
   inOrder,
   lostWith,
   repairOf,
@@ -28,7 +29,7 @@ const NOW = Date.parse('2027-01-31T18:00:00Z');
 const MINUTE_MS = 60_000;
 const ago = (minutes: number): string => new Date(NOW - minutes * MINUTE_MS).toISOString();
 
-const OPEN: ListedLocation['open'] = { dropped: 0, replayedAt: null, unreported: 0 };
+const OPEN: ListedLocation['open'] = { dropped: 0, replayedAt: null, unreported: 0, failing: null };
 const location = (locationId: string, about: Partial<ListedLocation> = {}): ListedLocation => ({
   locationId,
   integration: 'standard',
@@ -167,6 +168,33 @@ describe('the rating of locations', () => {
     expect(findLocations(all, filters, NOW).map(({ locationId }) => locationId)).toEqual(['c', 'b', 'a']);
   });
 
+  it('a location whose POS takes no orders comes before all others, also before one with many open errors', () => {
+    const failing = (orders: number) => ({ ...OPEN, failing: { orders, cause: { code: 'pos_refused_us' as const } } });
+    const kitchen = { ...location('c').kitchen, state: 'unreachable' as const };
+    const all = [
+      location('open errors', {
+        open: { ...OPEN, dropped: 90, unreported: 9 },
+        lastSeenAt: ago(3_000),
+        pausedAt: ago(5),
+      }),
+      location('one failed', { open: failing(1) }),
+      location('unreachable', { kitchen }),
+      location('refused', { open: failing(2) }),
+      location('access ended', { reconnectNeededAt: ago(5) }),
+      location('fine'),
+    ];
+    const filters = { text: '', group: '', integration: '', paused: '', by: '' };
+    expect(findLocations(all, filters, NOW).map(({ locationId }) => locationId)).toEqual([
+      'refused',
+      'access ended',
+      'unreachable',
+      'open errors',
+      'one failed',
+      'fine',
+    ]);
+    expect(all.map(failingTone)).toEqual(['plain', 'warn', 'plain', 'bad', 'plain', 'plain']);
+  });
+
   it('a step without webhooks has a bar of length 0', () => {
     expect(stepShares({ webhooks: [0, 4, 2], errors: [0, 1, 2] })).toEqual([0, 0.25, 1]);
   });
@@ -281,6 +309,12 @@ describe('a pause', () => {
     expect(stateOfOrders(location('a'))).toBe('taking orders');
     expect(stateOfOrders(location('a', { reconnectNeededAt: ago(5) }))).toBe('access ended');
     expect(stateOfOrders(location('a', { reconnectNeededAt: ago(5), pausedAt: ago(3) }))).toBe('paused');
+  });
+
+  it('is shown instead of orders that do not reach the POS, which are shown instead of that it takes orders', () => {
+    const open = { ...OPEN, failing: { orders: 2, cause: null } };
+    expect(stateOfOrders(location('a', { open }))).toBe('failing');
+    expect(stateOfOrders(location('a', { open, pausedAt: ago(3) }))).toBe('paused');
   });
 });
 

@@ -1,7 +1,8 @@
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { ACT_CODES, describeAction } from '../../src/core/domain/describe-action.ts';
-import { groupActions } from '../../console/audit/group-actions.ts';
+import { groupActions, timesOf } from '../../console/audit/group-actions.ts';
+import { timesInWords } from '../../src/core/domain/explain-failure.ts';
 import { browserOf } from '../../console/people/browser-of.ts';
 import { rightInWords } from '../../console/people/right-in-words.ts';
 import { rightOf, type Draft } from '../../console/people/right-of.ts';
@@ -16,6 +17,7 @@ const action: RecordedAction = {
   action: 'retry',
   locationId: 'club-1',
   serviceOrderId: 'order-4711',
+  callOutCode: null,
   webhookId: null,
   subject: null,
   before: 'held',
@@ -68,10 +70,15 @@ describe('an action', () => {
       'a new location',
       {
         action: 'put',
-        before: '{"name":null,"settings.secret":null}',
-        after: '{"name":"Nord","settings.secret":"set"}',
+        before: '{"integration":null,"name":null,"settings.secret":null}',
+        after: '{"integration":"acme","name":"Nord","settings.secret":"set"}',
       },
-      'Grace saved the location · Name: Nord · Secret: set',
+      'Grace added the location · Integration: acme · Name: Nord · Secret: set',
+    ],
+    [
+      'a location that was put again',
+      { action: 'put', before: '{"name":null}', after: '{"name":"Nord"}' },
+      'Grace saved the location · Name: Nord',
     ],
     ['a change of nothing', { action: 'put', before: '{}', after: '{}' }, 'Grace saved the location · nothing changed'],
     [
@@ -151,7 +158,22 @@ describe('an action', () => {
       { action: 'make busy', before: 'open', after: '20 minutes' },
       'Grace made the kitchen busy · 20 minutes more for each order',
     ],
+    [
+      'a kitchen that is busy for a time',
+      { action: 'make busy', before: 'open', after: '20 minutes for 60 minutes: One cook is ill.' },
+      'Grace made the kitchen busy · 20 minutes more for each order · for 60 minutes · One cook is ill.',
+    ],
     ['a pause', { action: 'pause', before: 'open', after: 'paused' }, 'Grace paused the location'],
+    [
+      'a pause with an end and a reason',
+      { action: 'pause', before: 'open', after: 'paused until 2027-01-31T18:30:00.000Z: Oven: broken' },
+      `Grace paused the location · until ${timesInWords('2027-01-31T18:30:00Z')} · Oven: broken`,
+    ],
+    [
+      'a pause that was changed',
+      { action: 'pause', before: 'paused', after: 'paused for 30 minutes' },
+      'Grace changed the pause of the location · for 30 minutes',
+    ],
     [
       'given roles',
       {
@@ -259,6 +281,16 @@ describe('a list of actions', () => {
   it('keeps actions apart that did different things', () => {
     const handed = (after: string) => ({ action: 'take case', before: 'Grace', after });
     expect(grouped(handed('Ada'), handed('Alan'), handed('Alan'))).toEqual(['0', '1 2']);
+  });
+
+  it('counts an action at several locations once', () => {
+    const placed = (second: number, locationId: string) => ({ ...action, at: at(second), locationId });
+    expect(timesOf([placed(0, 'club-1'), placed(5, 'club-2'), placed(5, 'club-1')])).toBe(2);
+  });
+
+  it('does not count a replay of many as one of its replays', () => {
+    const replay = { ...action, action: 'replay' };
+    expect(timesOf([replay, { ...replay, at: at(1) }, { ...replay, action: 'replay many', at: at(2) }])).toBe(2);
   });
 
   it('shows one line for a replay of many webhooks', () => {

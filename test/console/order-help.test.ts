@@ -47,6 +47,31 @@ describe('the cause of a problem', () => {
   });
 });
 
+describe('a step that a page shows', () => {
+  /** A step that ends with a colon is only for the command line. */
+  const shown = (cause: (typeof causes)[number][1], integration: string | null) =>
+    helpWith(cause, { locationId: 'club-1', integration }).filter(({ say }) => !say.endsWith(':'));
+
+  it.each(causes)('about %s names no file', (_code, cause) => {
+    expect(shown(cause, 'standard').filter(({ say }) => say.includes('.json'))).toEqual([]);
+  });
+
+  it.each([
+    'wrong_settings',
+    'pos_refused_us',
+    'pos_set_up_wrong',
+    'pos_host_refused',
+    'pos_unreachable',
+    'reconnect_needed',
+  ])('about %s has a link to the settings of the location, also before its POS is known', (code) => {
+    const [, cause] = causes.find(([each]) => each === code) ?? [];
+    for (const integration of ['standard', null])
+      expect(shown(cause ?? expect.unreachable(), integration).flatMap(({ link }) => link ?? [])).toEqual([
+        { name: 'Settings of the location', href: '/console/locations/club-1' },
+      ]);
+  });
+});
+
 it('an unknown cause has no steps that help', () => {
   for (const code of ['of_a_newer_version', 'constructor', '__proto__']) expect(helpWith({ code }, ABOUT)).toEqual([]);
   expect(helpWith(null, ABOUT)).toEqual([]);

@@ -63,7 +63,7 @@ describe('an event in a timeline', () => {
       'The cancellation is sent to the POS',
       'The POS will report whether it cancels the order',
       'The order cannot be fetched again: a change or cancel may be missing',
-      'The restaurant (Kitchen) was notified by e-mail (cancel by phone)',
+      'The restaurant (Kitchen) was notified by e-mail of an order to cancel',
       'Kitchen answered: cancelled',
       'A webhook updated the order',
       'The POS reported: cancelled',
@@ -85,7 +85,9 @@ describe('an event in a timeline', () => {
     });
     expect(ended({ call: 'findOrder', outcome: 'absent' }).sentence).toBe('The POS does not have the order');
     expect(ended({ outcome: 'GiveUp' })).toMatchObject({ tone: 'bad' });
-    expect(ended({ outcome: 'NeedsOperator' }).sentence).toContain('fixes');
+    expect(ended({ outcome: 'NeedsOperator' }).sentence).toBe(
+      'The call to the POS did not work: something has to be fixed first',
+    );
     const unknown = ended({ outcome: 'unknown', httpStatus: null, milliseconds: null });
     expect(unknown).toMatchObject({ tone: 'bad', more: ['attempt 2'] });
     expect(ended({ outcome: 'TypeError' })).toMatchObject({
@@ -167,7 +169,7 @@ describe('an event in a timeline', () => {
     });
     story.live.push({ ...story.live.at(-1)!, sequence: 5 });
     expect(tell('notified', { sequence: 5, memberState: 'ready_for_pickup' }, story).sentence).toBe(
-      'Live message, still ready for pickup',
+      'Member updated, the status stays “ready for pickup”',
     );
     expect(lines.find(({ what }) => what === 'published')?.more).toEqual(['message 1', '12 ms after the change']);
   });
@@ -296,7 +298,7 @@ describe('a short timeline', () => {
       ['The platform changed the order after it was sent'],
       ['Cancellation requested by the member'],
       ['The order cannot be fetched again: a change or cancel may be missing'],
-      ['The restaurant (Kitchen) was notified by e-mail (cancel by phone)'],
+      ['The restaurant (Kitchen) was notified by e-mail of an order to cancel'],
       ['Kitchen answered: cancelled'],
       ['The POS reported: cancelled', 'Member notified: cancelled'],
       ['The data of the member was erased'],
@@ -380,13 +382,13 @@ describe('a message to the restaurant', () => {
   it('that was given up says that somebody has to call', () => {
     const problem = 'the gateway answered 503';
     expect(line({ via: 'webhook', outcome: 'gave_up', problem, contact: null })).toEqual([
-      'The restaurant could not be notified by your gateway: call it',
-      `cancel by phone, ${problem}`,
+      'The restaurant could not be notified by your gateway of an order to cancel: call it',
+      problem,
       'bad',
     ]);
     expect(line({ outcome: null, endedAt: null, problem })).toEqual([
-      'The restaurant (Kitchen) is being notified by e-mail',
-      `cancel by phone, ${problem}`,
+      'The restaurant (Kitchen) is being notified by e-mail of an order to cancel',
+      problem,
       'warn',
     ]);
   });

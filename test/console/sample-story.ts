@@ -142,6 +142,7 @@ export function sampleStory(): ShownOrder {
         action: 'retry',
         locationId: 'club-1',
         serviceOrderId: 'order-4711',
+        callOutCode: null,
         webhookId: null,
         subject: null,
         before: 'waiting',

@@ -67,6 +67,7 @@ describe('a replay of many webhooks', () => {
   const replayed = (webhookId: string): ReplayedMany['replayed'][number] => ({
     webhookId: null,
     replayOf: webhookId,
+    receivedAt: '2026-01-31T17:00:00.000Z',
     locationId: 'club-1',
     integration: 'standard',
     outcome: 'applied',
@@ -90,7 +91,14 @@ describe('a replay of many webhooks', () => {
     answer({ outcomes: { applied: 1, dropped: 1 }, replayed: [replayed('c'), replayed('d')], left: 1, next: 'd' }),
     answer({
       refused: [
-        { webhookId: 'e', locationId: 'club-1', integration: 'standard', refused: 'gone', cause: { code: 'erased' } },
+        {
+          webhookId: 'e',
+          receivedAt: '2026-01-31T17:00:00.000Z',
+          locationId: 'club-1',
+          integration: 'standard',
+          refused: 'gone',
+          cause: { code: 'erased' },
+        },
       ],
     }),
   ];
@@ -136,7 +144,7 @@ describe('a replay of many webhooks', () => {
       if (webhookId === 'c' && asked.length === 3) throw new Refused(0, 'The service cannot be reached.');
       return replayed(webhookId);
     };
-    const chosen = ['c', 'a', 'b'].map((webhookId) => ({ webhookId, locationId: 'club-1', integration: 'standard' }));
+    const chosen = ['c', 'a', 'b'].map((webhookId) => ({ ...replayed(webhookId), webhookId }));
     let run: ReplayRun | undefined;
     const go = async (from?: ReplayRun): Promise<void> => {
       for await (run of replayEach(replay, chosen, from));

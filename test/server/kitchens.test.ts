@@ -170,7 +170,7 @@ describe('an operator', () => {
     const { actions } = (await operator.get(`/audit?location=${locationId}`)).body as { actions: object[] };
     expect(actions).toMatchObject([
       { action: 'end busy', outcome: 'done' },
-      { action: 'make busy', outcome: 'done', after: '20 minutes' },
+      { action: 'make busy', outcome: 'done', after: '20 minutes for 60 minutes: One cook is ill' },
     ]);
   });
 

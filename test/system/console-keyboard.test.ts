@@ -56,7 +56,7 @@ it('a held order is found and retried without a mouse', async () => {
   await page.getByRole('heading', { level: 1, name: `Order order-${other}` }).waitFor();
   await focusIs(page, new RegExp(`^Order order-${other}`));
 
-  await tabTo(page, /^Retry now$/);
+  await tabTo(page, /^Retry now …$/);
   await page.keyboard.press('Enter');
   await page.getByRole('dialog', { name: /^Retry .*, club-1\?$/ }).waitFor();
   for (let i = 0; i < 4; i += 1) {
@@ -69,7 +69,7 @@ it('a held order is found and retried without a mouse', async () => {
   expect(await page.evaluate(isFocusIn, '[aria-label="Current state"]'), 'the focus is back where it was').toBe(true);
 
   pass.pos.behave = undefined;
-  await tabTo(page, /^Retry now$/);
+  await tabTo(page, /^Retry now …$/);
   await page.keyboard.press('Enter');
   await page.getByRole('dialog').waitFor();
   await tabTo(page, /^Retry now$/);

@@ -181,6 +181,7 @@ describe('a location that an operator changes', () => {
     await until(async () => (await pass.system.query(age, [serviceOrderId])).length === 1);
     const alarm = page.getByText(/^1 ticket without a report since .*Call the restaurant\.$/);
     await alarm.waitFor();
+    await page.getByText('No telephone number is stored for club-1.').waitFor();
     await about.getByRole('button', { name: /^I called/ }).click();
     await about.getByRole('list', { name: 'Notes' }).getByText('I called the restaurant.').waitFor();
     await about.getByText(/^Hidden until/).waitFor();

@@ -225,8 +225,8 @@ describe('an admin', () => {
 
     const nobody = await signIn('nobody', '/console/locations');
     await says(nobody, '1 location');
-    await press(page, /^Take from nobody@club\.example/);
-    await press(page, 'Take the roles');
+    await press(page, /^Take away from nobody@club\.example/);
+    await press(page, 'Take the roles away');
     await page.getByRole('list', { name: 'Roles' }).getByText('nobody@club.example').waitFor({ state: 'detached' });
     await nobody.getByLabel('Operator token').waitFor();
   });

@@ -40,7 +40,7 @@ describe('the list of webhooks', () => {
 
     await standing(page).getByText("The signature does not match this location's secret.").waitFor();
     await page.getByText('It would be dropped again.').waitFor();
-    const copy = page.getByRole('button', { name: /^Copy: the command: Enter “secret” again/ });
+    const copy = page.getByRole('button', { name: /^Copy: the command: Or write only what changes/ });
     await copy.click();
     await page.getByText(/copied$/).waitFor({ state: 'attached' });
     const command = String(await page.evaluate('navigator.clipboard.readText()'));
@@ -87,20 +87,23 @@ describe('the list of webhooks', () => {
     expect(pass.complaints()).toHaveLength(1);
     await page.unroute('**/webhooks/replay');
     await run.getByRole('button', { name: 'Continue' }).click();
-    await run.getByRole('row', { name: /received: order-4/ }).waitFor();
+    await run.getByRole('row', { name: /received: K472 order-4/ }).waitFor();
   });
 
   it('replays all dropped webhooks together, except those already replayed', async () => {
     const { page } = await pass.open('/console/webhooks?outcome=dropped&location=club-1');
     await page.getByRole('button', { name: /^Replay all that match/ }).click();
     const run = page.getByRole('region', { name: /^Dry run/ });
-    await run.getByRole('row', { name: /received: order-4/ }).waitFor();
+    await run.getByRole('row', { name: /received: K472 order-4/ }).waitFor();
     expect(await run.getByRole('row').count()).toBe(1 + 3);
+    expect(await run.getByRole('rowheader').first().textContent(), 'the time of the webhook').toMatch(
+      /\d\d:\d\d:\d\d$/,
+    );
     expect(await statusOf('order-4')).toBe(null);
 
     await run.getByRole('button', { name: /^Replay 3/ }).click();
     await resultsOn(page)
-      .getByRole('row', { name: /received: order-4/ })
+      .getByRole('row', { name: /received: K472 order-4/ })
       .waitFor();
     for (const id of ['order-2', 'order-3', 'order-4']) expect(await statusOf(id)).toBe('received');
 

@@ -28,7 +28,11 @@ declare const document: {
   querySelector(selector: string): Element | null;
   querySelectorAll(selector: string): Iterable<Element> & { length: number };
   getAnimations(): object[];
-  addEventListener(event: string, listen: (event: CspViolation) => void): void;
+  addEventListener(
+    event: string,
+    listen: (event: CspViolation & { target: Element }) => void,
+    isCapturing?: boolean,
+  ): void;
 };
 type CspViolation = { effectiveDirective: string; blockedURI: string; sourceFile: string; lineNumber: number };
 declare const PerformanceObserver: new (
@@ -36,6 +40,7 @@ declare const PerformanceObserver: new (
 ) => {
   observe(about: object): void;
 };
+declare const HTMLDialogElement: { prototype: Element & { showModal(this: Element): void } };
 declare const axe: { run(options: { runOnly?: string[] }): Promise<{ violations: AxeViolation[] }> };
 type AxeViolation = { id: string; help: string; nodes: { html: string; failureSummary?: string }[] };
 /** What a test leaves in the page and asks for later. */
@@ -64,6 +69,20 @@ export function tellViolations(): void {
       `policy: ${event.effectiveDirective} keeps out ${event.blockedURI} (${event.sourceFile}:${event.lineNumber})`,
     );
   });
+}
+
+/** Tells of a button that opens a dialog and whose text does not end with an ellipsis. */
+export function tellDialogs(): void {
+  let pressed: string | undefined;
+  document.addEventListener('keydown', () => (pressed = undefined));
+  document.addEventListener('click', ({ target }) => (pressed = target.closest('button')?.textContent.trim()), true);
+  const { showModal } = HTMLDialogElement.prototype;
+  HTMLDialogElement.prototype.showModal = function (): void {
+    // A session that has ended opens a dialog after any button.
+    if (pressed !== undefined && !/[…⋯]$/.test(pressed) && this.getAttribute('aria-label') !== 'Sign in again')
+      window.tellTest(`a button opens a dialog and does not end with “…”: ${pressed}`);
+    showModal.call(this);
+  };
 }
 
 /** Keeps how long every task that held the page up took, in milliseconds; those under 50 do not count as such. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from 'playwright-core';
-import { runAxe, tellViolations } from './in-page.ts';
+import { runAxe, tellDialogs, tellViolations } from './in-page.ts';
 import { needsChromium } from './needs-chromium.ts';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -23,7 +23,7 @@ export type Opened = {
   page: Page;
   context: BrowserContext;
   /**
-   * What should not happen: errors on the console, what the content security policy keeps out, requests that failed or
+   * What should not happen: a dialog from a button without “…”, errors on the console, what the content security policy keeps out, requests that failed or
    * were refused, and requests to anybody else.
    */
   complaints: string[];
@@ -61,6 +61,7 @@ export async function openPage(
   const answers: Promise<string>[] = [];
   await context.exposeFunction('tellTest', (complaint: string) => void complaints.push(complaint));
   await context.addInitScript(tellViolations);
+  await context.addInitScript(tellDialogs);
   context.on('request', (request) => {
     if (![url, ...[asks].flat()].includes(new URL(request.url()).origin))
       complaints.push(`elsewhere: ${request.method()} ${request.url()}`);

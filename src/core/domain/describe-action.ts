@@ -1,5 +1,6 @@
 /** What the audit says of an action, in words. The console and the commands use it, so it loads nothing. */
 import { changesIn, describeChange, IDS, type Names } from './describe-change.ts';
+import { timesInWords } from './explain-failure.ts';
 import { labelOf } from './label-of.ts';
 
 /** An action as the audit has it. */
@@ -56,6 +57,22 @@ function tookCase({ by, before, after }: Done): string {
   if (after === '') return 'took the case';
   if (after === by.name) return had === undefined ? 'took the case' : `took the case over from ${had}`;
   return `handed the case over to ${after}${had === undefined || had === by.name ? '' : `, ${had} had it`}`;
+}
+
+/** A change that begins with the integration is a location that was not there. */
+const isNew = ({ before, after }: Done): boolean =>
+  changesIn(before || null, after || null)?.some(
+    (change) => change.field === 'integration' && change.before === null,
+  ) === true;
+
+/** The end of a pause or of a busy kitchen, and why: `paused for 30 minutes: The oven is broken.` */
+function lasted({ after }: Done): string[] {
+  const [, extra, end, reason] = /^(?:paused|(\d+) minutes)( for .*?| until .*?)?(?:: (.*))?$/s.exec(after) ?? [];
+  return [
+    ...(extra === undefined ? [] : [`${extra} minutes more for each order`]),
+    ...(end === undefined ? [] : [timesInWords(end.trim())]),
+    ...(reason === undefined ? [] : [reason]),
+  ];
 }
 
 function snoozed({ at, after }: Done): string {
@@ -117,15 +134,19 @@ const ROWS: Readonly<Record<string, Row>> = {
     more: inWords,
   },
   check: { did: 'tested the connection', name: 'test a connection', more: checked },
-  pause: { did: 'paused the location', name: 'pause a location' },
-  resume: { did: 'resumed the location', name: 'resume a location' },
-  'make busy': {
-    did: 'made the kitchen busy',
-    name: 'make a kitchen busy',
-    more: ({ after }) => (/^\d+ minutes$/.test(after) ? `${after} more for each order` : []),
+  pause: {
+    did: ({ before }) => (before === 'paused' ? 'changed the pause of the location' : 'paused the location'),
+    name: 'pause a location',
+    more: lasted,
   },
+  resume: { did: 'resumed the location', name: 'resume a location' },
+  'make busy': { did: 'made the kitchen busy', name: 'make a kitchen busy', more: lasted },
   'end busy': { did: 'ended the busy state of the kitchen', name: 'end the busy state of a kitchen' },
-  put: { did: 'saved the location', name: 'save a location', more: settingsMoved },
+  put: {
+    did: (done) => (isNew(done) ? 'added the location' : 'saved the location'),
+    name: 'add or save a location',
+    more: settingsMoved,
+  },
   change: { did: 'changed the location', name: 'change a location', more: settingsMoved },
   'put application': {
     did: ({ subject }) => `saved the vendor application ${subject}`,

@@ -4,7 +4,16 @@
  */
 import { issueInWords } from './issue-in-words.ts';
 import type { PlacementCause, Problem, RefusalCause, Refused } from './placement-cause.ts';
-import { changeSettings, putSettings, stepsOf, vendorOf, type Place, type Step, type ToDo } from './remedy.ts';
+import {
+  changeSettings,
+  putSettings,
+  settingsPage,
+  stepsOf,
+  vendorOf,
+  type Place,
+  type Step,
+  type ToDo,
+} from './remedy.ts';
 
 type Explained<Cause> = {
   /** What happened, as a clause. If the error has a more exact sentence, that is used. */
@@ -180,7 +189,12 @@ const CAUSES: Table = {
   no_location: {
     says: 'the location is not configured',
     inShort: 'location not configured',
-    toDo: 'Configure the location with the settings that its POS needs. The order is then retried at once.',
+    toDo: [
+      {
+        say: 'Add the location, with the settings that its POS needs. The order is then retried at once.',
+        link: { name: 'Add a location', href: '/console/locations/new' },
+      },
+    ],
   },
   settings_sealed: {
     says: 'the settings of the location cannot be decrypted',
@@ -221,7 +235,12 @@ const CAUSES: Table = {
   pos_unreachable: {
     says: 'the POS cannot be reached',
     inShort: 'POS not reachable',
-    toDo: 'Check that the POS is switched on and online, and that its address in the settings is right.',
+    toDo: (_cause, about) => [
+      {
+        say: 'Check that the POS is switched on and online, and that its address in the settings is right.',
+        ...settingsPage(about),
+      },
+    ],
   },
   pos_silent: {
     says: 'the POS did not answer',
@@ -401,6 +420,13 @@ export function refused(cause: RefusalCause): Refused {
 /** What is wrong with an order, in a few words. Undefined without a cause, or for one that a newer version added. */
 export function inShort(cause: Stored): string | undefined {
   return rowOf(cause)?.inShort;
+}
+
+/** Orders that did not reach their POS, in a few words. */
+export function notReachedInWords({ orders, cause }: { orders: number; cause: Stored }): string {
+  return [`${orders === 1 ? '1 order' : `${orders} orders`} did not reach the POS`, inShort(cause) ?? []]
+    .flat()
+    .join(': ');
 }
 
 /** What to do. No steps without a cause, or for one that a newer version added. */

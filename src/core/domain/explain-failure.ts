@@ -136,9 +136,14 @@ function outsideQuotes(text: string, change: (part: string) => string): string {
     .join('');
 }
 
+/** Writes the times in a text as the reader's clock shows them. */
+export const timesInWords = (text: string): string =>
+  text.replaceAll(TIME, (time) =>
+    Number.isNaN(Date.parse(time)) ? time : new Date(time).toLocaleString('en-GB', LOCAL),
+  );
+
 function plainWordsOf(text: string): string {
-  return text
-    .replaceAll(TIME, (time) => (Number.isNaN(Date.parse(time)) ? time : new Date(time).toLocaleString('en-GB', LOCAL)))
+  return timesInWords(text)
     .replaceAll(PATH, (path) => (/[a-z][A-Z]|\.\d/.test(path) ? pathInWords(path.replace('settings.', '')) : path))
     .replaceAll(NAME, (name) => `“${labelOf(name.replaceAll(/[“”]/g, ''))}”`)
     .replaceAll(CODES, (code) => (VARIABLE.test(code) ? code : code.replaceAll('_', ' ').toLowerCase()));

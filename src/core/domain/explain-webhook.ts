@@ -7,7 +7,7 @@ import { issueInWords } from './issue-in-words.ts';
 import type { LocationCause } from './location-cause.ts';
 import { commandsOf } from './location-commands.ts';
 import type { ShapeIssue } from './shape-issues.ts';
-import { stepsOf, vendorOf, type Names, type Step, type ToDo } from './remedy.ts';
+import { settingsPage, stepsOf, vendorOf, type Names, type Step, type ToDo } from './remedy.ts';
 import type { WebhookAuth } from './webhook-auth.ts';
 import type { DropCause, ReplayCause } from './webhook-cause.ts';
 
@@ -68,13 +68,16 @@ const replayAll = ({ locationId }: About): Step => ({
 });
 
 /** Corrects one setting. All others stay. */
-const correct = (setting: string, about: About): Step => ({
-  say:
-    `Enter ${setting} again, above the dropped webhooks of the location, or write only what changes to a file ` +
-    'settings.json. All other settings stay.',
-  link: droppedOf(about.locationId),
-  run: commandsOf(about).changeSettings,
-});
+const correct = (setting: string, about: About): Step[] => [
+  {
+    say: `Enter ${setting} again, above the dropped webhooks of the location. All other settings stay.`,
+    link: droppedOf(about.locationId),
+  },
+  {
+    say: 'Or write only what changes to a file settings.json, and store it by command line:',
+    run: commandsOf(about).changeSettings,
+  },
+];
 
 const IMPOSTOR =
   'If neither the POS nor the settings were changed, an attacker may know the webhook address. Give the location a new ' +
@@ -120,9 +123,12 @@ const DROPS: Table<DropCause> = {
     details: `Its header ${header} is missing. Webhooks of this location must be signed with the secret in the setting ${secretOf(about)}.`,
     toDo: [
       'Enable signing at the POS, with the same secret.',
-      about.webhookAuth?.optional === true &&
-        'If this POS cannot sign, remove the secret: press Edit on the page of the location. Then only the token in the ' +
+      about.webhookAuth?.optional === true && {
+        say:
+          'If this POS cannot sign, remove the secret: press “Edit …” on the page of the location. Then only the token in the ' +
           'address authenticates the POS.',
+        ...settingsPage(about),
+      },
       IMPOSTOR,
     ],
   }),
@@ -150,7 +156,7 @@ const DROPS: Table<DropCause> = {
       details,
       toDo: [
         connect(about, 'Fetch the current secret from the POS:'),
-        correct(secretOf(about), about),
+        ...correct(secretOf(about), about),
         previousSetting !== undefined &&
           `If the POS uses two secrets, or you are not sure, keep the stored one. Enter the other one as “${previousSetting}”: both are valid then.`,
         replayAll(about),
@@ -185,7 +191,7 @@ const DROPS: Table<DropCause> = {
     details: `The POS sends other values than ${secretOf(about)} of the location's settings.`,
     toDo: [
       connect(about, 'Send the values of the settings to the POS:'),
-      correct(secretOf(about), about),
+      ...correct(secretOf(about), about),
       replayAll(about),
       IMPOSTOR,
     ],
@@ -200,14 +206,14 @@ const DROPS: Table<DropCause> = {
     details: `This POS signs the URL that it calls. The settings have no ${setting}, and PUBLIC_URL is not set.`,
     toDo: [
       'Set PUBLIC_URL of the service to the address that the POS calls. Or:',
-      correct(setting, about),
+      ...correct(setting, about),
       replayAll(about),
     ],
   }),
   not_authentic: (_cause, about, said) => ({
     what: NOT_PROVEN,
     details: `The provider of ${vendorOf(about, about.integration)} reports: ${said}.`,
-    toDo: [correct(secretOf(about), about), replayAll(about)],
+    toDo: [...correct(secretOf(about), about), replayAll(about)],
   }),
 
   too_deep: ({ limit }) => ({

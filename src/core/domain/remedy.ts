@@ -1,4 +1,4 @@
-import { commandsOf } from './location-commands.ts';
+import { commandsOf, type Commands } from './location-commands.ts';
 
 /** What an operator does next. */
 export type Step = {
@@ -33,29 +33,38 @@ export type Place = { locationId: string | null; integration: string | null } & 
 export const vendorOf = ({ vendorName }: Names, integration: string): string =>
   vendorName?.(integration) ?? integration;
 
-/** Changes some settings. The others stay. */
-export function changeSettings({ locationId, integration }: Place): Step[] {
-  if (locationId === null || integration === null) return [];
-  const { schema, changeSettings: run } = commandsOf({ locationId, integration });
+/** The page on which the settings of a location are changed. */
+export const settingsPage = ({ locationId }: Pick<Place, 'locationId'>): Pick<Step, 'link'> =>
+  locationId === null
+    ? {}
+    : { link: { name: 'Settings of the location', href: `/console/locations/${encodeURIComponent(locationId)}` } };
+
+/** Changes some settings. The others stay. A step that ends with a colon is only for the command line. */
+export function changeSettings(about: Place): Step[] {
+  const edit = { say: 'Press “Edit …” on the page of the location. All other settings stay.', ...settingsPage(about) };
+  const commands = settingsCommands(about);
+  if (commands === undefined) return about.locationId === null ? [] : [edit];
+  const { schema, changeSettings: run } = commands;
   return [
+    edit,
     { say: 'See what each setting means:', run: schema },
-    {
-      say: 'Press Edit on the page of the location, or write only what changes to a file settings.json. All other settings stay.',
-      link: { name: 'Settings of the location', href: `/console/locations/${encodeURIComponent(locationId)}` },
-      run,
-    },
+    { say: 'Write only what changes to a file settings.json, and store it:', run },
   ];
 }
 
 /** Stores all settings again, because none of the stored ones can be read. */
-export function putSettings({ locationId, integration }: Place): Step[] {
-  if (locationId === null || integration === null) return [];
-  const { schema, putSettings: run } = commandsOf({ locationId, integration });
+export function putSettings(about: Place): Step[] {
+  const commands = settingsCommands(about);
+  if (commands === undefined) return [];
+  const { schema, putSettings: run } = commands;
   return [
-    { say: 'See what each setting means:', run: schema },
     {
-      say: 'Write all settings to a file settings.json, and store them again. Take the credentials from the POS, and everything else from your own records.',
-      run,
+      say: 'Store all settings again, by command line. Take the credentials from the POS, and everything else from your own records.',
     },
+    { say: 'See what each setting means:', run: schema },
+    { say: 'Write all settings to a file settings.json, and store them:', run },
   ];
 }
+
+const settingsCommands = ({ locationId, integration }: Place): Commands | undefined =>
+  locationId === null || integration === null ? undefined : commandsOf({ locationId, integration });

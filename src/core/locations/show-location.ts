@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
+import { StoredPlacementCause } from '../domain/placement-cause.ts';
 import { OLD_TOKEN_STATES } from '../domain/webhook-cause.ts';
 import { describeSettings, ShownSetting } from './describe-settings.ts';
 import { SHOWN_AVAILABILITY, ShownAvailability } from '../kitchens/settle-kitchens.ts';
@@ -41,6 +42,13 @@ const OpenAtLocation = z
       description:
         'Tickets of a location that has sent no webhook since the oldest of them, among its newest 50: see `silent` of the board.',
     }),
+    failing: z
+      .object({ orders: z.int(), cause: StoredPlacementCause.nullable() })
+      .nullable()
+      .describe(
+        'The newest orders of the last 24 hours that are held, failed, or tried again, and the cause of the newest. ' +
+          'Null if a later order was sent, or if all were.',
+      ),
   })
   .describe('What is still open.');
 export type OpenAtLocation = z.infer<typeof OpenAtLocation>;

@@ -35,9 +35,7 @@ export type ListedAction = z.infer<typeof ListedAction>;
 export const ListedActions = z.object({ actions: z.array(ListedAction), next: Next });
 
 /** An action as shown with an order or a location. */
-export const RecordedAction = ListedAction.omit({ source: true, requestId: true, callOutCode: true }).meta({
-  id: 'RecordedAction',
-});
+export const RecordedAction = ListedAction.omit({ source: true, requestId: true }).meta({ id: 'RecordedAction' });
 export type RecordedAction = z.infer<typeof RecordedAction>;
 
 export const FILTER_OUTCOMES = [...ACTION_OUTCOMES, 'unknown'] as const;
@@ -73,9 +71,8 @@ export async function readAudit(
   const { actor, action, locations, serviceOrderId, outcome, since, until } = filter;
   const one = locations?.length === 1 ? locations[0] : undefined;
   const candidates = [page.before ?? null, serviceOrderId ?? null, one ?? null, since ?? null, until ?? null];
-  const { rows } = await pool.query<{ action: ActedOn; callOutCode: string | null }>(
-    `SELECT ${ACT} AS action,
-            (SELECT call_out_code FROM orders WHERE service_order_id = a.service_order_id) AS "callOutCode"
+  const { rows } = await pool.query<{ action: ListedAction }>(
+    `SELECT ${ACT} AS action
      FROM (${CANDIDATES} LIMIT ${SCAN}) AS k ${OF_ID}
      WHERE ($4::timestamptz IS NULL OR a.at >= $4) AND ($5::timestamptz IS NULL OR a.at < $5)
        AND ($6::text[] IS NULL OR a.location_id = ANY ($6))
@@ -85,7 +82,7 @@ export async function readAudit(
      ORDER BY k.audit_id DESC LIMIT $10::int`,
     [...candidates, locations ?? null, actor ?? null, action ?? null, outcome ?? null, page.limit],
   );
-  const actions = rows.map(({ action, callOutCode }) => ({ ...action, callOutCode }));
+  const actions = rows.map(({ action }) => action);
   if (actions.length === page.limit) return { actions, next: actions.at(-1)?.auditId ?? null };
   const { rows: last } = await pool.query<{ next: string }>(
     `SELECT audit_id AS next FROM (${CANDIDATES} OFFSET ${SCAN - 1} LIMIT 1) AS k`,
@@ -96,7 +93,7 @@ export async function readAudit(
 
 export async function readActionsAt(pool: Pool, locationId: string): Promise<RecordedAction[]> {
   const { actions } = await readAudit(pool, { locations: [locationId] }, { limit: OF_LOCATION });
-  return actions.map(({ callOutCode: _code, ...action }) => toRecorded(action));
+  return actions.map(toRecorded);
 }
 
 /**
@@ -108,7 +105,7 @@ export async function readActionsAbout(
   serviceOrderId: string,
   webhookIds: readonly string[],
 ): Promise<RecordedAction[]> {
-  const { rows } = await pool.query<{ action: ActedOn }>(
+  const { rows } = await pool.query<{ action: ListedAction }>(
     `WITH about AS (
        (SELECT audit_id FROM audit WHERE service_order_id = $1::text ORDER BY audit_id DESC LIMIT ${OF_ORDER})
        UNION
@@ -125,18 +122,17 @@ export async function readActionsAbout(
   return rows.map(({ action }) => toRecorded(action));
 }
 
-type ActedOn = Omit<ListedAction, 'callOutCode'>;
-
-function toRecorded({ source: _source, requestId: _requestId, ...action }: ActedOn): RecordedAction {
+function toRecorded({ source: _source, requestId: _requestId, ...action }: ListedAction): RecordedAction {
   return action;
 }
 
-/** SQL for an action `a` and its end `o`, without the code of its order, which an order's own page knows. */
+/** SQL for an action `a` and its end `o`. */
 const ACT = `json_build_object(
   'auditId', a.audit_id::text, 'at', a.at,
   'by', json_build_object('kind', a.actor_kind, 'id', a.actor_id, 'name', a.actor_name),
   'source', a.source, 'requestId', a.request_id, 'action', a.action, 'locationId', a.location_id,
-  'serviceOrderId', a.service_order_id, 'webhookId', a.webhook_id, 'subject', a.subject, 'before', a.before,
+  'serviceOrderId', a.service_order_id,
+  'callOutCode', (SELECT call_out_code FROM orders WHERE service_order_id = a.service_order_id), 'webhookId', a.webhook_id, 'subject', a.subject, 'before', a.before,
   'outcome', o.outcome, 'after', o.after, 'endedAt', o.at)`;
 
 /** SQL for the action `a` of an id `k`, and its end `o`. `OFFSET 0` forces index lookups. */

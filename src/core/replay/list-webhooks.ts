@@ -21,6 +21,8 @@ export type WebhookFilter = {
   replayable?: 'open' | 'all' | undefined;
 };
 
+export const CallOutCode = z.string().nullable().meta({ description: 'The call-out code of that order.' });
+
 export const ListedWebhook = z
   .object({
     webhookId: z.string(),
@@ -35,7 +37,7 @@ export const ListedWebhook = z
       .string()
       .nullable()
       .describe('The order of its events. Null if it belongs to none of our orders, or was parked when it came.'),
-    callOutCode: z.string().nullable().meta({ description: 'The call-out code of that order.' }),
+    callOutCode: CallOutCode,
     locationId: z.string(),
     bytes: z.int().meta({ description: 'Size of its body.' }),
     polled: z
@@ -54,6 +56,20 @@ type Page = { oldestFirst: boolean; after?: WebhookKey | undefined; limit: numbe
 /** SQL of the columns of a webhook `d` about its order. */
 export const ORDER_OF = `d.service_order_id AS "serviceOrderId",
   (SELECT o.call_out_code FROM orders o WHERE o.service_order_id = d.service_order_id) AS "callOutCode"`;
+
+/** Reads the call-out codes of orders that a webhook names. */
+export async function readCodes(
+  pool: Pool,
+  serviceOrderIds: readonly (string | undefined | null)[],
+): Promise<ReadonlyMap<unknown, string | null>> {
+  const ids = serviceOrderIds.filter((id) => typeof id === 'string');
+  if (ids.length === 0) return new Map();
+  const { rows } = await pool.query<{ id: string; code: string | null }>(
+    'SELECT service_order_id AS id, call_out_code AS code FROM orders WHERE service_order_id = ANY ($1::text[])',
+    [ids],
+  );
+  return new Map(rows.map(({ id, code }) => [id, code]));
+}
 
 export type KeyedWebhook = WebhookKey & ListedWebhook;
 

@@ -9,7 +9,7 @@ import { inTransaction, isDataError, rollBack, withClient } from '../postgres/tr
 import { GONE, findWebhook, readWebhook, type Refusal, type StoredWebhook } from './stored-webhook.ts';
 import { Status } from '../domain/lifecycle.ts';
 import { uuidV7 } from '../domain/uuid-v7.ts';
-import type { WebhookKey } from './list-webhooks.ts';
+import { CallOutCode, readCodes, type WebhookKey } from './list-webhooks.ts';
 import { sealWebhook, type SettingsKeys } from '../locations/settings-key.ts';
 import { redriveParked } from '../statuses/redrive-parked.ts';
 import { retranslate, type RetranslateDeps } from './retranslate.ts';
@@ -24,6 +24,7 @@ export const Replayed = z
   .object({
     webhookId: z.string().nullable().meta({ description: 'The new webhook; null after a dry run.' }),
     replayOf: z.string().meta({ description: 'The webhook that it replays.' }),
+    receivedAt: z.date().meta({ description: 'When that webhook arrived.' }),
     locationId: z.string(),
     integration: z.string(),
     outcome: WebhookOutcome,
@@ -33,6 +34,7 @@ export const Replayed = z
       z.object({
         status: Status,
         serviceOrderId: z.string().nullable(),
+        callOutCode: CallOutCode,
         providerOrderId: z.string().nullable(),
         outcome: EventOutcome,
         conflict: z.boolean().meta({ description: 'It contradicts the stored order: a person should check it.' }),
@@ -75,9 +77,12 @@ export async function replayStored(
       () => 0,
     );
   }
+  const orders = webhook.events.map((event, i) => applied.serviceOrderIds[i] ?? event.serviceOrderId ?? null);
+  const codes = await readCodes(deps.pool, orders);
   return {
     webhookId: deps.dryRun ? null : webhook.id,
     replayOf: webhook.replayOf.webhookId,
+    receivedAt: webhook.replayOf.receivedAt,
     locationId: stored.locationId,
     integration: stored.integration,
     outcome: applied.webhooks[0] ?? 'ignored',
@@ -85,7 +90,8 @@ export async function replayStored(
     cause: webhook.dropped?.cause ?? null,
     events: webhook.events.map((event, i) => ({
       status: event.status,
-      serviceOrderId: event.serviceOrderId ?? null,
+      serviceOrderId: orders[i] ?? null,
+      callOutCode: codes.get(orders[i]) ?? null,
       providerOrderId: event.providerOrderId ?? null,
       outcome: applied.events[i] ?? 'unmatched',
       conflict: applied.conflicts.some((conflict) => conflict.event === event),

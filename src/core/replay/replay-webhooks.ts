@@ -3,7 +3,13 @@ import { z } from 'zod';
 import { WEBHOOK_OUTCOMES } from '../domain/webhook.ts';
 import { isAboutStatement } from '../postgres/transactions.ts';
 import { recordAction, type Action, type Author } from '../operators/audit.ts';
-import { listWebhooks, type KeyedWebhook, type WebhookFilter, type WebhookKey } from './list-webhooks.ts';
+import {
+  ListedWebhook,
+  listWebhooks,
+  type KeyedWebhook,
+  type WebhookFilter,
+  type WebhookKey,
+} from './list-webhooks.ts';
 import { Replayed, replayStored, type Replaying } from './replay-webhook.ts';
 import { findLocation } from '../locations/locations.ts';
 import { Refusal } from './stored-webhook.ts';
@@ -21,7 +27,11 @@ export const ReplayedMany = z.object({
     .partialRecord(z.enum(WEBHOOK_OUTCOMES), z.int())
     .meta({ description: 'Number of replays by outcome.', examples: [{ applied: 12, dropped: 1 }] }),
   replayed: z.array(Replayed),
-  refused: z.array(Refusal.extend({ webhookId: z.string(), locationId: z.string(), integration: z.string() })),
+  refused: z.array(
+    Refusal.extend(
+      ListedWebhook.pick({ webhookId: true, receivedAt: true, locationId: true, integration: true }).shape,
+    ),
+  ),
   left: z.int().meta({
     description:
       'Matching webhooks that were not reached, counted up to 10,000. Send the request again with `next` as `cursor`.',

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import type { Pool } from 'pg';
 import { z } from 'zod';
 import { Status } from '../domain/lifecycle.ts';
 import { DropCause } from '../domain/webhook-cause.ts';
@@ -6,7 +7,7 @@ import type { Registry } from '../domain/provider.ts';
 import { WebhookAuth } from '../domain/webhook-auth.ts';
 import { hideSecrets, secretsOf } from '../locations/hide-secrets.ts';
 import { getLocation } from '../locations/locations.ts';
-import { ListedWebhook } from './list-webhooks.ts';
+import { CallOutCode, ListedWebhook, readCodes } from './list-webhooks.ts';
 import { GONE, Refusal, findWebhook, readWebhook } from './stored-webhook.ts';
 import { retranslate, type RetranslateDeps, type Retranslated } from './retranslate.ts';
 import { closedUntil } from '../domain/webhook.ts';
@@ -15,6 +16,7 @@ const Event = z.object({
   status: Status,
   nativeStatus: z.string(),
   serviceOrderId: z.string().optional(),
+  callOutCode: CallOutCode,
   providerOrderId: z.string().optional(),
   reason: z.string().optional(),
   occurredAt: z.string().optional(),
@@ -87,15 +89,20 @@ export async function showWebhook(
     bytes: isLocked ? Number(stored.headers['content-length'] ?? 0) : received.length,
     ...(!isLocked && { body: { base64: body.toString('base64'), ...(isUtf8(body) && { text: body.toString() }) } }),
     webhookAuth: deps.registry.get(stored.integration)?.webhookAuth ?? null,
-    today: inBrief(again),
+    today: await inBrief(deps.pool, again),
     replays,
   };
 }
 
-function inBrief(again: Retranslated | Refusal): ShownWebhook['today'] {
+async function inBrief(pool: Pool, again: Retranslated | Refusal): Promise<ShownWebhook['today']> {
   if ('refused' in again) return again;
   const { dropped, events, kitchen, unread = [] } = again;
   if (dropped !== undefined) return { dropped: dropped.reason, cause: dropped.cause };
   const left = unread.length > 0 && { unread };
-  return { events: [...events], ...left, ...(kitchen !== undefined && { pausedUntil: closedUntil(kitchen) }) };
+  const codes = await readCodes(
+    pool,
+    events.map(({ serviceOrderId }) => serviceOrderId),
+  );
+  const named = events.map((event) => ({ ...event, callOutCode: codes.get(event.serviceOrderId) ?? null }));
+  return { events: named, ...left, ...(kitchen !== undefined && { pausedUntil: closedUntil(kitchen) }) };
 }

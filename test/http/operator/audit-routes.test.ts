@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { askOperator, sendAsIs, type Operator, type OperatorAnswer } from '../../../world/system/ask-operator.ts';
+import { askOperator, type Operator, type OperatorAnswer } from '../../../world/system/ask-operator.ts';
 import { holdOpen } from '../../support/hold-open.ts';
 import { nameToken } from '../../../world/system/log-in.ts';
 import { runCli } from '../../support/run-cli.ts';
@@ -33,16 +33,16 @@ async function named(
   name: string,
   roles: string[],
   locations: string[] | null,
-): Promise<(path: string, method?: string) => Promise<OperatorAnswer>> {
-  const headers = { authorization: `Bearer ${await nameToken(stage, name, roles, locations)}` };
-  return (path, method = 'GET') => sendAsIs(stage.app, `/v1${path}`, { method, headers });
+): Promise<(path: string, method?: string, body?: object) => Promise<OperatorAnswer>> {
+  const as = await askOperator(stage.app, await nameToken(stage, name, roles, locations));
+  return (path, method = 'GET', body?: object) => as.send(method, path, body);
 }
 
 describe('the audit', () => {
   it('shows actor, source, location and outcome of an action', async () => {
     const manager = await named('a manager', ['operator'], ['club-1']);
     const before = new Date();
-    expect((await manager('/locations/club-1/pause', 'POST')).status).toBe(200);
+    expect((await manager('/locations/club-1/pause', 'POST', { minutes: 5, reason: 'Oven' })).status).toBe(200);
     const about = {
       action: 'pause',
       locationId: 'club-1',
@@ -63,15 +63,23 @@ describe('the audit', () => {
       subject: null,
       before: 'open',
       outcome: 'done',
-      after: 'paused',
+      after: 'paused for 5 minutes: Oven',
       endedAt: expect.any(String),
     });
-    const { source: _source, requestId, callOutCode: _code, ...told } = action ?? {};
+    const { source: _source, requestId, ...told } = action ?? {};
     expect(((await operator.get('/locations/club-1')).body['actions'] as Action[])[0]).toEqual(told);
     // For an installation that ships its log to another machine, where nobody with the database's password changes it.
     const lines = stage.logged.map((line) => JSON.parse(line) as object);
     const [auditId, source] = [action?.['auditId'], action?.['source']];
-    const line = { ...about, auditId, source, outcome: 'done', after: 'paused', reqId: requestId, message: 'operator' };
+    const line = {
+      ...about,
+      auditId,
+      source,
+      outcome: 'done',
+      after: 'paused for 5 minutes: Oven',
+      reqId: requestId,
+      message: 'operator',
+    };
     expect(lines).toContainEqual(expect.objectContaining(line));
     for (const query of ['actor=nobody', 'outcome=failed', 'location=club-2', `until=${before.toISOString()}`]) {
       expect((await audit(`action=pause&${query}`)).map((each) => each['auditId'])).not.toContain(auditId);
@@ -111,6 +119,9 @@ describe('the audit', () => {
       const story = 'serviceOrderId' in about ? '/orders/order-club-1' : '/locations/club-1';
       expect((await viewer(story)).body['actions']).toContainEqual(expect.objectContaining(refused));
     }
+    expect((await viewer('/locations/club-1')).body['actions']).toContainEqual(
+      expect.objectContaining({ serviceOrderId: 'order-club-1', callOutCode: 'K472' }),
+    );
     // What is elsewhere is not there, and nothing of it is in the audit.
     expect((await viewer('/orders/order-club-2/retry', 'POST')).status).toBe(404);
     expect(await audit('actor=a%20viewer&order=order-club-2')).toEqual([]);

@@ -193,6 +193,29 @@ it('the page of a location counts all its dropped webhooks, also while many loca
 });
 
 describe('a replay', () => {
+  it('names the webhook by its time and each order by its code, also if the event has only the POS id', async () => {
+    const { locationId, url } = await misconfigured();
+    await stage.seedOrder({ serviceOrderId: 'by-pos-id', locationId, providerOrderId: 'slip-7' });
+    const id = await send(url, { providerOrderId: 'slip-7', status: 'READY' });
+    await shift([id], -60);
+    await mend(locationId);
+    const { receivedAt } = (await operator.get(`/webhooks/${id}`)).body;
+    const named = {
+      receivedAt,
+      events: [{ serviceOrderId: 'by-pos-id', callOutCode: 'K472', providerOrderId: 'slip-7' }],
+    };
+    expect((await operator.post(`/webhooks/${id}/replay`, { dryRun: true })).body).toMatchObject(named);
+    const all = { outcome: 'dropped', location: locationId };
+    expect((await operator.post('/webhooks/replay', all)).body).toMatchObject({ replayed: [named] });
+  });
+
+  it('that a page shows before it is done names each order by its code', async () => {
+    const { locationId, orders, webhooks } = await dropped(1);
+    await mend(locationId);
+    const { today } = (await operator.get(`/webhooks/${webhooks[0]}`)).body;
+    expect(today).toMatchObject({ events: [{ serviceOrderId: orders[0], callOutCode: 'K472' }] });
+  });
+
   it('changes the order once the secret is right, and stores a new webhook and an entry in the audit', async () => {
     const { locationId, orders, webhooks } = await dropped(1);
     const [id, serviceOrderId] = [webhooks[0] ?? '', orders[0] ?? ''];
@@ -201,17 +224,17 @@ describe('a replay', () => {
     const dry = await operator.post(`/webhooks/${id}/replay`, { dryRun: true });
     expect(dry.body).toMatchObject({ webhookId: null, outcome: 'applied' });
     const openThere = async (): Promise<unknown> => (await operator.get(`/locations/${locationId}`)).body['open'];
-    expect(await openThere()).toEqual({ dropped: 1, replayedAt: null, unreported: 0 });
+    expect(await openThere()).toEqual({ dropped: 1, replayedAt: null, unreported: 0, failing: null });
     expect(await stage.order(serviceOrderId)).toMatchObject({ status: null });
 
     const replayed = await operator.post(`/webhooks/${id}/replay`, {});
     expect(replayed.body).toMatchObject({
       replayOf: id,
       outcome: 'applied',
-      events: [{ status: 'ready', serviceOrderId, outcome: 'applied', conflict: false }],
+      events: [{ status: 'ready', serviceOrderId, callOutCode: 'K472', outcome: 'applied', conflict: false }],
     });
     expect(await stage.order(serviceOrderId)).toMatchObject({ status: 'ready' });
-    expect(await openThere()).toEqual({ dropped: 0, replayedAt: expect.any(String), unreported: 0 });
+    expect(await openThere()).toEqual({ dropped: 0, replayedAt: expect.any(String), unreported: 0, failing: null });
     expect(await stage.query('SELECT FROM outbox WHERE service_order_id = $1', [serviceOrderId])).toHaveLength(1);
     const shown = await operator.get(`/orders/${serviceOrderId}`);
     expect(shown.body).toMatchObject({ webhooks: [{ webhookId: replayed.body['webhookId'], replayOf: id }] });
