@@ -147,6 +147,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
         /\$\{(applyingEvents\(.*?\))\}/,
         "${$1.replace(/(INSERT INTO outbox[^]*?WHERE )/, '$$1false AND ')}",
       ],
+      'outbox-of-one': [/outcome/, 'false AND outcome'],
       'outbox-later': [/^/, OUTBOX],
     },
     noticedBy: chaos('commit'),

@@ -230,13 +230,16 @@ const { $: event } = ONE_EVENT;
 const APPLY_ONE = `
 WITH o AS MATERIALIZED (
   SELECT service_order_id, rank, provider_order_id, ${nextSequence('sequence')} AS next,
+         -- guard: higher-rank
          CASE WHEN ${event('rank')} > rank THEN ${APPLIED} WHEN ${event('rank')} = rank THEN ${DUPLICATE} ELSE ${STALE} END AS outcome,
          ${event('reason')} IS NOT NULL AND reason IS NULL AS explains
   FROM orders
+  -- guard: event-location
   WHERE service_order_id = ${event('service_order_id')} AND location_id = ${webhook('location_id')}
-    AND rank >= ${RANK_SENT} AND rank < ${RANK_END} AND erased_at IS NULL AND NOT failed_by_us
+    AND rank >= ${RANK_SENT} AND rank < ${RANK_END} AND erased_at IS NULL
     AND (${event('provider_order_id')} IS NULL
          OR provider_order_id = ${event('provider_order_id')} AND integration = ${webhook('integration')})
+  -- guard: order-lock
   FOR UPDATE
 ), history AS (
   INSERT INTO status_events (service_order_id, webhook_id, status, native_status, outcome, sequence, provider_order_id, reason, occurred_at)
@@ -261,6 +264,7 @@ WITH o AS MATERIALIZED (
     occurredAt: `${event('occurred_at')}::timestamptz`,
     firstReceivedAt: webhook('first_received_at'),
   })}
+  -- guard: outbox-of-one
   FROM o WHERE outcome = ${APPLIED}
 ), kept AS (
   INSERT INTO webhooks (day, service_order_id, outcome, ${STORED.map(([name]) => name).join(', ')})
