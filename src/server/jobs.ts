@@ -1,10 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import type { Pool } from 'pg';
 import type { Config } from '../config/config.ts';
-import { sweepCancellations } from '../core/cancellations/sweep-cancellations.ts';
+import { ARE_OPEN, sweepCancellations } from '../core/cancellations/sweep-cancellations.ts';
 import type { BackgroundWorkName } from '../core/domain/observed.ts';
 import { endUnconfirmed } from '../core/locations/connect-grants.ts';
-import { endPauses } from '../core/kitchens/pos-pauses.ts';
+import { endPauses, PAUSES_END } from '../core/kitchens/pos-pauses.ts';
+import { MAY_CHANGE } from '../core/kitchens/settle-kitchens.ts';
 import { renewConnections } from '../core/locations/renew-connections.ts';
 import { deleteOldCases } from '../core/orders/needs-operator.ts';
 import { scoreHours } from '../core/orders/score-hours.ts';
@@ -12,13 +13,16 @@ import { endLeftTestOrders } from '../core/test-orders/test-order.ts';
 import { databaseState } from '../core/postgres/watch-database.ts';
 import { ensureWebhookPartitions } from '../core/postgres/ensure-webhook-partitions.ts';
 import { runEvery } from '../core/postgres/loops.ts';
+import { areDue, whenDue } from '../core/postgres/when-due.ts';
+import { MAY_NEED_NOTICE } from '../core/notices/find-notices.ts';
+import { MAY_SUSPECT, PROBES_DUE } from '../core/polling/probe-kitchens.ts';
 import { eraseMembers } from '../core/retention/erase-members.ts';
 import { archiveMonth } from '../core/retention/archive.ts';
 import { archiveStore } from '../core/retention/archive-store.ts';
 import { daysPast, movePastOrders } from '../core/retention/past-orders.ts';
 import { deleteOld, type Deletion, dropOldPartitions, endOrders } from '../core/retention/retention-rules.ts';
-import { sweepParked } from '../core/statuses/redrive-parked.ts';
-import { notifyEstimates } from '../core/statuses/notify-estimates.ts';
+import { ARE_PARKED, sweepParked } from '../core/statuses/redrive-parked.ts';
+import { ESTIMATES_DUE, notifyEstimates } from '../core/statuses/notify-estimates.ts';
 import { TRAFFIC_KEPT_S } from '../core/traffic/count-traffic.ts';
 import type { Loop, Part } from './process-lifecycle.ts';
 import type { Attention } from './modules/attention.ts';
@@ -38,6 +42,18 @@ const SOON = 5_000;
 /** A look at all open orders rests so many times as long as it took: in an outage of a vendor, it takes half a second. */
 const LOOK = 100;
 
+/** SQL that is true if a job may have something to do. Such a job begins within a second, and else each minute. */
+export const DUE: Partial<Record<BackgroundWorkName, string>> = {
+  'sweep of parked events': ARE_PARKED,
+  'notification of estimates': ESTIMATES_DUE,
+  'sweep of cancellations': ARE_OPEN,
+  'finding of notices': MAY_NEED_NOTICE,
+  'end of pauses': PAUSES_END,
+  'availability of kitchens': MAY_CHANGE,
+  'suspicion of kitchens': MAY_SUSPECT,
+  'probing of kitchens': PROBES_DUE,
+};
+
 type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'providers'>;
 export type Modules = {
   live: Live;
@@ -47,7 +63,10 @@ export type Modules = {
   notices: Notices;
   attention: Attention;
 };
-/** A job. Times are in milliseconds. The first round starts after `first`, or after `every` if `first` is unset. */
+/**
+ * A job. Times are in milliseconds. The first round starts after `first`, or after `every` if `first` is unset. A job
+ * that is in `DUE` begins its next round only when it is due.
+ */
 type Job = {
   name: BackgroundWorkName;
   every: number;
@@ -63,13 +82,22 @@ export function jobs(app: App, config: Config, modules: Modules): Part {
   const stopping = new AbortController();
   const { signal } = stopping;
   const running: Promise<void>[] = [];
-  const loopOf = ({ name, every, first = every, work, ...how }: Job): [string, Loop] => [
-    name,
-    {
-      start: () => void running.push(runEvery(every, work, { observe, name, firstMs: first, ...how, signal })),
-      round: work,
-    },
-  ];
+  const { pool } = app.database;
+  const jobsDue = Object.values(DUE);
+  const loopOf = ({ name, every, first = every, work, ...how }: Job): [string, Loop] => {
+    const due = DUE[name];
+    const wait = due === undefined ? {} : { due: () => whenDue(pool, due) };
+    return [
+      name,
+      {
+        start: () =>
+          void running.push(runEvery(every, work, { observe, name, firstMs: first, ...how, ...wait, signal })),
+        async round() {
+          if (due === undefined || (await areDue(pool, jobsDue))[jobsDue.indexOf(due)]) await work();
+        },
+      },
+    ];
+  };
   return {
     name: 'jobs',
     loops: Object.fromEntries(tableOf(app, config, modules, signal).map(loopOf)),
@@ -88,14 +116,18 @@ function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSign
   const { list } = webhooks.spill ?? {};
   const hourly = (name: BackgroundWorkName, work: Job['work']): Job => ({ name, every: HOUR, first: SOON, work });
   return [
-    { name: 'sweep of parked events', every: 2 * SECOND, work: async () => webhooks.redrive(await sweepParked(pool)) },
-    { name: 'notification of estimates', every: SECOND, work: () => wakeForEstimates(app, orders) },
-    { name: 'sweep of cancellations', every: SECOND, work: () => endCancellations(app) },
-    { name: 'finding of notices', every: 2 * SECOND, times: LOOK, work: notices.find },
-    { name: 'end of pauses', every: 2 * SECOND, work: () => resumeLocations(app, orders) },
-    { name: 'availability of kitchens', every: SECOND, work: kitchens.settle },
-    { name: 'suspicion of kitchens', every: 2 * SECOND, times: LOOK, work: kitchens.suspect },
-    { name: 'probing of kitchens', every: 2 * SECOND, work: () => kitchens.probe(stopping) },
+    {
+      name: 'sweep of parked events',
+      every: SECOND,
+      work: async () => webhooks.redrive(await sweepParked(pool)),
+    },
+    { name: 'notification of estimates', every: 0, work: () => wakeForEstimates(app, orders) },
+    { name: 'sweep of cancellations', every: 0, work: () => endCancellations(app) },
+    { name: 'finding of notices', every: SECOND, times: LOOK, work: notices.find },
+    { name: 'end of pauses', every: SECOND, work: () => resumeLocations(app, orders) },
+    { name: 'availability of kitchens', every: 0, work: kitchens.settle },
+    { name: 'suspicion of kitchens', every: SECOND, times: LOOK, work: kitchens.suspect },
+    { name: 'probing of kitchens', every: SECOND, work: () => kitchens.probe(stopping) },
     // Each round reads all unfinished orders. A location is polled at most once a minute.
     { name: 'status polling', every: 10 * SECOND, first: SOON, isShared: true, work: () => orders.poller.poll() },
     ...(attention ? [{ name: 'recording of attention' as const, every: 5 * SECOND, work: attention.record }] : []),

@@ -34,6 +34,22 @@ it('after a slow or failed query polling pauses in proportion, and logs a repeat
   expect(logged).toEqual(['cannot look']);
 });
 
+it('without watchers polling sleeps until it is woken', async () => {
+  let looks = 0;
+  const isWatched = (): boolean => {
+    looks += 1;
+    return false;
+  };
+  const loop = pollWhileWatched({ pollMs: 1, isWatched, poll: async () => {}, log: { error() {} }, failing: '' });
+  await sleep(100);
+  const asleep = looks;
+  await sleep(100);
+  expect(looks).toBe(asleep);
+  loop.wake();
+  await until(() => looks > asleep);
+  await loop.stop();
+});
+
 it('polling sends no query while nobody follows an order', async () => {
   let asked = 0;
   let leave = (): void => {};

@@ -147,6 +147,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
         /\$\{(applyingEvents\(.*?\))\}/,
         "${$1.replace(/(INSERT INTO outbox[^]*?WHERE )/, '$$1false AND ')}",
       ],
+      'outbox-of-one': [/outcome/, 'false AND outcome'],
       'outbox-later': [/^/, OUTBOX],
     },
     noticedBy: chaos('commit'),
@@ -907,6 +908,14 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   'late cancellations take a few reads for each': {
     edits: { 'late-by-index': [/= ANY \(ARRAY\((.*)\)\)/, 'IN ($1)'] },
     noticedBy: vitest('test/core/postgres/cached-plans.test.ts', 'give-late'),
+  },
+  'work that no look sees begins after a minute': {
+    edits: { 'unasked-each-minute': [/ended - since >= UNASKED_MS/, 'false'] },
+    noticedBy: vitest('test/core/postgres/when-due.test.ts', 'after a minute'),
+  },
+  'a feed that nobody watches sleeps': {
+    edits: { 'unwatched-rest': [/ : Infinity/, ' : about.pollMs'] },
+    noticedBy: vitest('test/process/poll-while-watched.test.ts', 'sleeps until it is woken'),
   },
   'work that takes longer is done less often': {
     edits: { 'rest-after-work': [/ times \}/, ' times: 0 }'] },

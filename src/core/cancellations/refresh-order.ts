@@ -17,6 +17,7 @@ import { compareOrders, lockOrder, mayHaveTicket, type OrderChange, storeNewest 
 import { recordChange } from './record-change.ts';
 import type { Log } from '../domain/log.ts';
 import { workLoop, type WorkLoop } from '../postgres/loops.ts';
+import { whenDue } from '../postgres/when-due.ts';
 import type { RefetchOrder } from '../placements/placement-job.ts';
 
 /** A claimed refresh of a known order, caused by a signal. */
@@ -260,12 +261,11 @@ async function applyResponse(
  * each response takes a third of a second.
  */
 const WORKERS = 32;
-const POLL_MS = 1_000;
 
 export function workRefreshes(deps: RefreshDeps & { log: Log }): WorkLoop {
   return workLoop({
     capacity: WORKERS,
-    pollMs: POLL_MS,
+    poll: () => whenDue(deps.pool, 'EXISTS (SELECT FROM refreshes WHERE next_attempt_at <= now())'),
     claim: (limit) => claimRefreshes(deps.pool, limit),
     work: (refresh) =>
       refreshOrder(deps, refresh).catch((error: unknown) => {

@@ -34,6 +34,9 @@ export async function sweepCancellations(pool: Pool): Promise<Swept[]> {
   return [...said, ...late.rows];
 }
 
+/** SQL that is true if there are cancellations that no answer has ended. */
+export const ARE_OPEN = 'EXISTS (SELECT FROM cancellations WHERE finished_at IS NULL)';
+
 /** SQL of a column of a cancellation's order. A join could compare each cancellation with each order. */
 const of = (column: string): string =>
   `(SELECT ${column} FROM orders WHERE service_order_id = cancellations.service_order_id)`;

@@ -1,12 +1,13 @@
 import type { Log } from '../domain/log.ts';
 import { workLoop, type WorkLoop } from '../postgres/loops.ts';
+import { whenDue } from '../postgres/when-due.ts';
 import { cancelAtPos, type CancelDeps } from './cancel-at-pos.ts';
 import { claimCancellations, type CancelClaim } from './claim-cancellations.ts';
 import { concludeCancellation, releaseCancellation, type ConcludeDeps } from './conclude-cancellation.ts';
+import { ARE_OPEN } from './sweep-cancellations.ts';
 
 /** Workers for all integrations. The claim limits each integration, so that a hanging one leaves workers to others. */
 const WORKERS = 96;
-const POLL_MS = 1_000;
 
 /** Cancels orders at their POS systems, one at a time at each location. */
 export function workCancellations(deps: CancelDeps & ConcludeDeps & { log: Log }): WorkLoop {
@@ -28,7 +29,7 @@ export function workCancellations(deps: CancelDeps & ConcludeDeps & { log: Log }
 
   return workLoop({
     capacity: WORKERS,
-    pollMs: POLL_MS,
+    poll: () => whenDue(pool, ARE_OPEN),
     claim(limit) {
       const open = [...breaker.states().keys()].filter((integration) => breaker.isOpen(integration));
       return claimCancellations(pool, { limit, busy, open });

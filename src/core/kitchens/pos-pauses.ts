@@ -48,6 +48,10 @@ export async function endPauses(pool: Pool): Promise<{ locationId: string; by: s
   return rows;
 }
 
+/** SQL that is true if a pause of a location `l` ends now. */
+const IS_OVER = 'l.pos_paused_until <= now() OR l.paused_until <= now() AND l.pause_noted_at >= l.paused_at';
+/** SQL that is true if `endPauses` has something to end. */
+export const PAUSES_END = `EXISTS (SELECT FROM locations l WHERE ${IS_OVER})`;
 const SAID = ['paused_until', 'paused_reason', 'paused_by'];
 
 const END = `
@@ -59,7 +63,7 @@ const END = `
                  l.paused_at IS NOT NULL AND (${OPERATOR_PAUSED_UNTIL} <= now()) IS NOT TRUE AS of_operator,
                  ${PAUSED_AT} AS began_at
           FROM locations l
-          WHERE l.pos_paused_until <= now() OR l.paused_until <= now() AND l.pause_noted_at >= l.paused_at
+          WHERE ${IS_OVER}
           ORDER BY l.location_id FOR UPDATE SKIP LOCKED) AS l
   ), ended AS (
     UPDATE locations l

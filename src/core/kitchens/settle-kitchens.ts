@@ -167,19 +167,23 @@ async function settle(client: PoolClient, only?: string): Promise<Settled[]> {
 
 const OF_OPERATOR = `l.paused_at IS NOT NULL AND (${OPERATOR_PAUSED_UNTIL} <= now()) IS NOT TRUE`;
 
+/** SQL of the kitchens that may have changed. */
+const PLACES = (and: 'UNION' | 'UNION ALL'): string => `
+    SELECT location_id FROM locations WHERE paused_at IS NOT NULL OR pos_paused_at IS NOT NULL
+    ${and} SELECT location_id FROM locations WHERE pos_busy_until > now()
+    ${and} SELECT location_id FROM locations WHERE busy_until > now()
+    -- Nothing changes at a kitchen that stays unreachable. In an outage there are many.
+    ${and} SELECT location_id FROM kitchens WHERE (state <> 'open' OR unreachable_since IS NOT NULL)
+                                             AND (state <> 'unreachable' OR unreachable_since IS NULL)`;
+/** SQL that is true if `settleKitchens` may find a change. */
+export const MAY_CHANGE = `EXISTS (${PLACES('UNION ALL')})`;
+
 /**
  * The first fact that holds counts. An operator's word is stronger than that of the POS. A kitchen that opens again has
  * the source of the fact that ended.
  */
 export const SETTLE = `
-  WITH place AS (
-    SELECT location_id FROM locations WHERE paused_at IS NOT NULL OR pos_paused_at IS NOT NULL
-    UNION SELECT location_id FROM locations WHERE pos_busy_until > now()
-    UNION SELECT location_id FROM locations WHERE busy_until > now()
-    -- Nothing changes at a kitchen that stays unreachable. In an outage there are many.
-    UNION SELECT location_id FROM kitchens WHERE (state <> 'open' OR unreachable_since IS NOT NULL)
-                                             AND (state <> 'unreachable' OR unreachable_since IS NULL)
-  )
+  WITH place AS (${PLACES('UNION')})
   INSERT INTO kitchens AS k (location_id, state, source, since, until, extra_minutes, sequence)
   SELECT l.location_id, said.state, said.source, said.since, said.until, said.extra_minutes, now_ms
   FROM place

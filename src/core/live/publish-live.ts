@@ -159,7 +159,7 @@ export function publishLive(deps: {
 
   const loop = workLoop({
     capacity: UNDER_WAY,
-    pollMs: POLL_MS,
+    poll: () => POLL_MS,
     claim,
     work: relayInPlace,
     log: deps.log,

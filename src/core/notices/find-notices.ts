@@ -82,6 +82,13 @@ type Trouble = {
   told: readonly string[];
 };
 
+/** SQL that is true if there may be a trouble, or something to tell. */
+export const MAY_NEED_NOTICE = `EXISTS (SELECT FROM placements WHERE finished_at IS NULL)
+  -- EXISTS could read all that failed, by another index.
+  OR (SELECT max(finished_at) FROM placements WHERE state = 'failed') > now() - interval '${LONGEST_MIN} min'
+  OR EXISTS (SELECT FROM cancellations WHERE finished_at IS NULL) OR EXISTS (SELECT FROM orders o WHERE ${NEEDS.changed})
+  OR EXISTS (SELECT FROM notices WHERE message_id IS NULL) OR EXISTS (SELECT FROM notice_messages WHERE ended_at IS NULL)`;
+
 /** Reads open placements, recent failures and changes by their indexes, and nothing of other orders that were sent. */
 export const FIND = `
   SELECT t.service_order_id AS "serviceOrderId", t.location_id AS "locationId", t.reason, t.since::text AS since,

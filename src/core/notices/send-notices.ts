@@ -9,6 +9,7 @@ import type { Contact } from '../contacts/contact.ts';
 import type { Actor } from '../operators/operator.ts';
 import { backoff, joinLoops, workLoop, type WorkLoop } from '../postgres/loops.ts';
 import { retryWrite } from '../postgres/transactions.ts';
+import { whenDue } from '../postgres/when-due.ts';
 import { IS_OPEN, TOLD_OF_NOTICE } from './find-notices.ts';
 import type { ToldOrder } from './notice-texts.ts';
 import { NotSent } from '../egress/post-signed.ts';
@@ -16,7 +17,6 @@ import { UNSET, type Ways } from './ways.ts';
 
 /** Longer than any way may take. */
 const LEASE_S = 60;
-const POLL_MS = 2_000;
 /** Messages that are sent at the same time, for each way: a slow gateway does not delay e-mail. */
 const AT_ONCE = 4;
 const RETRY = { firstMs: 1_000, mostMs: 5 * 60_000, jitter: 0.2 };
@@ -38,7 +38,8 @@ export function workNotices(deps: Deps): WorkLoop {
   const loops = (['email', 'webhook'] as const).filter(isSetUp).map((via) =>
     workLoop({
       capacity: AT_ONCE,
-      pollMs: POLL_MS,
+      poll: () =>
+        whenDue(deps.pool, 'EXISTS (SELECT FROM notice_messages WHERE ended_at IS NULL AND next_attempt_at <= now())'),
       claim: (limit) => claim(deps.pool, via, limit),
       work: (message) =>
         // If this fails, the lease expires, and the message is sent again with the same id.

@@ -113,7 +113,7 @@ export function workPlacements(deps: Omit<PlacementDeps, 'acquireSlot'>): Placem
 
   const loop = workLoop({
     capacity: WORKERS,
-    pollMs: POLL_MS,
+    poll: () => POLL_MS,
     claim: claimer(deps.pool, due, capacityWithin),
     work: place,
     log: deps.log,

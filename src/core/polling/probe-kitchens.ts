@@ -110,6 +110,16 @@ export const CLAIM_PROBES = `
     ) AS k LIMIT ${PROBES}))
   RETURNING location_id AS "locationId"`;
 
+/** SQL that is true if a probe is due. */
+export const PROBES_DUE = 'EXISTS (SELECT FROM kitchens WHERE probe_at <= now())';
+const TRIED_NOW = `p.finished_at IS NULL AND p.attempts > 0 AND p.state IN ('waiting', 'in_doubt') AND p.location_id IS NOT NULL
+      AND p.next_attempt_at BETWEEN now() - interval '5 min' AND now() + interval '5 min'`;
+const SENT_THEN = `state = 'sent' AND finished_at BETWEEN now() - interval '11 min' AND now() - interval '10 min'`;
+/** SQL that is true if `findSuspects` has something to read. */
+export const MAY_SUSPECT = `EXISTS (SELECT FROM placements p WHERE ${TRIED_NOW})
+  OR EXISTS (SELECT FROM placements WHERE ${SENT_THEN})
+  OR EXISTS (SELECT FROM kitchens WHERE unreachable_since IS NOT NULL) OR EXISTS (SELECT FROM kitchens WHERE probe_at IS NOT NULL)`;
+
 /** SQL that is true if an ended call `a` had an answer, and if it had none. Both are false if nobody knows: see `isAnswer`. */
 const ANSWERED = `(a.http_status < 500 OR a.http_status IS NULL
   AND a.outcome IN ('placed', 'absent', 'cancelled', 'requested'))`;
@@ -144,8 +154,7 @@ export const FIND_SUSPECTS = `
       SELECT outcome, http_status, ended_at FROM placement_attempts a
       WHERE service_order_id = p.service_order_id AND ended_at IS NOT NULL AND ${TELLS} ORDER BY attempt DESC LIMIT 1
     ) AS a
-    WHERE p.finished_at IS NULL AND p.attempts > 0 AND p.state IN ('waiting', 'in_doubt') AND p.location_id IS NOT NULL
-      AND p.next_attempt_at BETWEEN now() - interval '5 min' AND now() + interval '5 min'
+    WHERE ${TRIED_NOW}
     ORDER BY p.location_id, a.ended_at DESC
   ), heard AS MATERIALIZED (
     SELECT integration FROM location_last_seen WHERE last_seen_at > now() - interval '10 min'
@@ -153,7 +162,7 @@ export const FIND_SUSPECTS = `
   ), silent AS (
     SELECT o.location_id
     FROM (SELECT service_order_id, finished_at FROM placements
-          WHERE state = 'sent' AND finished_at BETWEEN now() - interval '11 min' AND now() - interval '10 min'
+          WHERE ${SENT_THEN}
           ORDER BY finished_at LIMIT 5000) AS p
     CROSS JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = p.service_order_id OFFSET 0) AS o
     LEFT JOIN LATERAL (SELECT * FROM location_last_seen WHERE location_id = o.location_id OFFSET 0) AS s

@@ -19,6 +19,7 @@ export function backoff(failures: number, wait: { firstMs: number; mostMs: numbe
  * @param about.times the rest is so many times as long as the work was, if that is longer, up to a minute
  * @param about.isShared true if a round of any process is enough: each process rests so many times longer as there are
  *   processes, so that all together work as often as one
+ * @param about.due resolves when there may be work, which a round waits for. See `whenDue`
  */
 export async function runEvery(
   milliseconds: number,
@@ -29,13 +30,16 @@ export async function runEvery(
     firstMs: number;
     times?: number;
     isShared?: boolean;
+    due?: (() => Promise<void>) | undefined;
     signal: AbortSignal;
   },
 ): Promise<void> {
-  const { observe, name, firstMs, times = 0, isShared = false, signal } = about;
+  const { observe, name, firstMs, times = 0, isShared = false, due, signal } = about;
   const rest = (time: number): Promise<void> => sleep(time, undefined, { signal }).catch(() => {});
   await rest(firstMs);
   while (!signal.aborted) {
+    if (due !== undefined) await orAborted(due(), signal);
+    if (signal.aborted) return;
     const began = performance.now();
     await work().then(
       () => observe({ what: 'background work', work: name, outcome: 'done' }),
@@ -46,6 +50,17 @@ export async function runEvery(
     // guard: rest-after-work
     await rest(restAfter(performance.now() - began, { leastMs, mostMs: Math.max(60_000, leastMs), times }));
   }
+}
+
+function orAborted(due: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    signal.addEventListener('abort', end);
+    void due.then(end);
+  });
 }
 
 export type WorkLoop = {
@@ -63,12 +78,14 @@ export type WorkLoop = {
 
 /**
  * Claims work from the database and does it until it is stopped, at most `capacity` pieces at the same time. It claims
- * when it is woken, when a piece is done, and every `pollMs` for work left by other processes. Repeated failures of
- * claims are logged once, because an outage of Postgres takes minutes.
+ * when it is woken, when a piece is done, and by `poll` for work left by other processes. Repeated failures of claims are
+ * logged once, because an outage of Postgres takes minutes.
+ * @param about.poll returns milliseconds until the next claim, or what resolves when there may be work. See `whenDue`.
+ *   With Infinity the loop sleeps until it is woken
  */
 export function workLoop<Piece>(about: {
   capacity: number;
-  pollMs: number;
+  poll: () => number | Promise<void>;
   claim: (limit: number) => Promise<Piece[]>;
   /** Must handle its own errors. */
   work: (piece: Piece) => Promise<void>;
@@ -80,7 +97,19 @@ export function workLoop<Piece>(about: {
   const stopping = new AbortController();
   let isFailing = false;
   let woken = Promise.withResolvers<void>();
+  let polling: Promise<void> | undefined;
   const wake = (): void => woken.resolve();
+
+  const rest = async (): Promise<void> => {
+    const poll = polling === undefined ? about.poll() : Infinity;
+    if (typeof poll === 'number') return wokenWithin(woken.promise, poll);
+    // One that is left by a wake-up is awaited by the next rest.
+    polling = poll.then(() => {
+      polling = undefined;
+      wake();
+    });
+    return woken.promise;
+  };
 
   const run = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
@@ -104,7 +133,7 @@ export function workLoop<Piece>(about: {
         });
         underWay.add(working);
       }
-      if (pieces.length === 0 || underWay.size >= about.capacity) await wokenWithin(woken.promise, about.pollMs);
+      if (pieces.length === 0 || underWay.size >= about.capacity) await rest();
     }
     await Promise.all(underWay);
   };
@@ -153,6 +182,7 @@ export function joinLoops(loops: readonly WorkLoop[]): WorkLoop {
 }
 
 async function wokenWithin(woken: Promise<void>, milliseconds: number): Promise<void> {
+  if (milliseconds === Infinity) return woken;
   let timer: NodeJS.Timeout | undefined;
   const elapsed = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, milliseconds);
@@ -168,7 +198,7 @@ const REST = { leastMs: 0, mostMs: 400, times: 2 };
 
 /**
  * Polls the database for watchers: when it is woken, and every `pollMs` for changes by other processes. It runs one
- * poll at a time, with a rest after each. Without watchers it does not poll.
+ * poll at a time, with a rest after each. Without watchers it sleeps until `wake`, which a new watcher must call.
  */
 export function pollWhileWatched(about: {
   pollMs: number;
@@ -181,7 +211,8 @@ export function pollWhileWatched(about: {
   let restedAt = 0;
   const loop = workLoop<never>({
     capacity: 1,
-    pollMs: about.pollMs,
+    // guard: unwatched-rest
+    poll: () => (about.isWatched() ? about.pollMs : Infinity),
     async claim() {
       if (!about.isWatched()) return [];
       await sleep(Math.max(GATHER_MS, restedAt - performance.now()));

@@ -3,9 +3,9 @@ import type { Pool } from 'pg';
 import type { Log } from '../domain/log.ts';
 import type { BackgroundWorkName, Observe } from '../domain/observed.ts';
 import { backoff, workLoop, type WorkLoop } from './loops.ts';
+import { whenDue } from './when-due.ts';
 
 const UNDER_WAY = 20;
-const POLL_MS = 500;
 /** It is longer than a call to a topic or a webhook, so that no other process publishes the same row meanwhile. */
 const LEASE_S = 20;
 const BACKOFF = { firstMs: 200, mostMs: 30_000, jitter: 0.5 };
@@ -71,7 +71,7 @@ export function publishRows(about: {
   };
   return workLoop({
     capacity: UNDER_WAY,
-    pollMs: POLL_MS,
+    poll: () => whenDue(pool, `EXISTS (SELECT FROM ${table} WHERE published_sequence < sequence)`),
     claim,
     work: (due) =>
       publishOne(due).then(

@@ -165,6 +165,17 @@ export function unnestRows<Item>(columns: readonly Column<Item>[], first = 1): R
   };
 }
 
+/** Passes one row to a statement, as one parameter for each column. @param first the number of the first parameter */
+export function rowParameters<Item>(columns: readonly Column<Item>[], first = 1) {
+  const names = columns.map(([name]) => name);
+  return {
+    /** SQL of a column's value. */
+    $: (name: string): string => `$${first + names.indexOf(name)}::${columns[names.indexOf(name)]?.[1]}`,
+    values: (item: Item): unknown[] => columns.map(([, , valueOf]) => valueOf(item)),
+    next: first + columns.length,
+  };
+}
+
 function isNull(value: unknown): boolean {
   return value === null || value === undefined;
 }

@@ -4,10 +4,10 @@ import { insertOutbox, nextSequence } from '../live/outbox.ts';
 
 /** An outcome's number in the SQL. A webhook gets the outcome with the lowest number among its events. */
 const codeOf = (outcome: EventOutcome): number => EVENT_OUTCOMES.indexOf(outcome) + 1;
-const APPLIED = codeOf('applied');
+export const APPLIED = codeOf('applied');
 const PARKED = codeOf('parked');
-const DUPLICATE = codeOf('duplicate');
-const STALE = codeOf('stale');
+export const DUPLICATE = codeOf('duplicate');
+export const STALE = codeOf('stale');
 const UNMATCHED = codeOf('unmatched');
 /** SQL array of all outcomes. An outcome's number is its index. */
 export const OUTCOME_BY_CODE = `(ARRAY[${EVENT_OUTCOMES.map((outcome) => `'${outcome}'`).join(', ')}])`;

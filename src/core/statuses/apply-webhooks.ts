@@ -9,11 +9,21 @@ import {
   type TranslatedWebhook,
   type WebhookOutcome,
 } from '../domain/webhook.ts';
-import { RANK_FAILED, rankOf } from '../domain/lifecycle.ts';
+import { RANK_END, RANK_FAILED, RANK_SENT, rankOf } from '../domain/lifecycle.ts';
 import type { StatusEvent } from '../domain/order.ts';
 import { hearingReports } from '../kitchens/pos-pauses.ts';
-import { unnestRows, type Column } from '../postgres/sql-rows.ts';
-import { OUTCOME_BY_CODE, applyingEvents, asCompared, asStored, outcomeOf } from './apply-events.ts';
+import { insertOutbox, nextSequence } from '../live/outbox.ts';
+import { rowParameters, unnestRows, type Column } from '../postgres/sql-rows.ts';
+import {
+  APPLIED,
+  DUPLICATE,
+  OUTCOME_BY_CODE,
+  STALE,
+  applyingEvents,
+  asCompared,
+  asStored,
+  outcomeOf,
+} from './apply-events.ts';
 import { isAwaited } from './redrive-parked.ts';
 
 export type Applied = {
@@ -66,25 +76,23 @@ type PlacedEvent = ArrivedEvent & {
   tracking: string | null;
 };
 
-const EVENTS = unnestRows<PlacedEvent>(
-  [
-    ['webhook_nth', 'integer', (item) => item.nth],
-    ['webhook_id', 'uuid', (item) => item.webhookId],
-    ['location_id', 'text', (item) => item.locationId],
-    ['integration', 'text', (item) => item.integration],
-    ['service_order_id', 'text', (item) => item.event.serviceOrderId],
-    ['provider_order_id', 'text', (item) => item.event.providerOrderId],
-    ['rank', 'smallint', (item) => item.rank],
-    ['status', 'text', (item) => item.event.status],
-    ['native_status', 'text', (item) => item.event.nativeStatus],
-    ['reason', 'text', (item) => item.event.reason],
-    ['occurred_at', 'text', (item) => item.event.occurredAt],
-    ['reason_details', 'text', (item) => item.reasonDetails],
-    ['estimate', 'text', (item) => item.estimate],
-    ['tracking', 'text', (item) => item.tracking],
-  ],
-  WEBHOOKS.next,
-);
+const EVENT_COLUMNS: readonly Column<PlacedEvent>[] = [
+  ['webhook_nth', 'integer', (item) => item.nth],
+  ['webhook_id', 'uuid', (item) => item.webhookId],
+  ['location_id', 'text', (item) => item.locationId],
+  ['integration', 'text', (item) => item.integration],
+  ['service_order_id', 'text', (item) => item.event.serviceOrderId],
+  ['provider_order_id', 'text', (item) => item.event.providerOrderId],
+  ['rank', 'smallint', (item) => item.rank],
+  ['status', 'text', (item) => item.event.status],
+  ['native_status', 'text', (item) => item.event.nativeStatus],
+  ['reason', 'text', (item) => item.event.reason],
+  ['occurred_at', 'text', (item) => item.event.occurredAt],
+  ['reason_details', 'text', (item) => item.reasonDetails],
+  ['estimate', 'text', (item) => item.estimate],
+  ['tracking', 'text', (item) => item.tracking],
+];
+const EVENTS = unnestRows(EVENT_COLUMNS, WEBHOOKS.next);
 
 /** A POS's report about its location (`kitchen` or `revokedAt`), and its webhook's number in the batch. */
 type LocationReport = { nth: number; webhook: TranslatedWebhook };
@@ -205,6 +213,67 @@ const APPLY_DETAILED = applyStatement({ hasDetails: true });
 const APPLY_LINKING = applyStatement({ linksIds: true, hasDetails: true });
 const APPLY_REPORTS = applyStatement({ linksIds: true, hasDetails: true, reports: true });
 
+const ONE_WEBHOOK = rowParameters(STORED);
+const PLAIN = ['service_order_id', 'provider_order_id', 'rank', 'status', 'native_status', 'reason', 'occurred_at'];
+const ONE_EVENT = rowParameters(
+  EVENT_COLUMNS.filter(([name]) => PLAIN.includes(name)),
+  ONE_WEBHOOK.next,
+);
+const { $: webhook } = ONE_WEBHOOK;
+const { $: event } = ONE_EVENT;
+
+/**
+ * Stores one webhook with one event, if that is all there is to do: the order is open at the POS and named by our id, and
+ * no POS id is learnt. Most webhooks of a quiet installation come alone and are so, and Postgres takes half as long to start
+ * this statement. Its result is that of `applyStatement`; without a row it did nothing.
+ */
+const APPLY_ONE = `
+WITH o AS MATERIALIZED (
+  SELECT service_order_id, rank, provider_order_id, ${nextSequence('sequence')} AS next,
+         -- guard: higher-rank
+         CASE WHEN ${event('rank')} > rank THEN ${APPLIED} WHEN ${event('rank')} = rank THEN ${DUPLICATE} ELSE ${STALE} END AS outcome,
+         ${event('reason')} IS NOT NULL AND reason IS NULL AS explains
+  FROM orders
+  -- guard: event-location
+  WHERE service_order_id = ${event('service_order_id')} AND location_id = ${webhook('location_id')}
+    AND rank >= ${RANK_SENT} AND rank < ${RANK_END} AND erased_at IS NULL
+    AND (${event('provider_order_id')} IS NULL
+         OR provider_order_id = ${event('provider_order_id')} AND integration = ${webhook('integration')})
+  -- guard: order-lock
+  FOR UPDATE
+), history AS (
+  INSERT INTO status_events (service_order_id, webhook_id, status, native_status, outcome, sequence, provider_order_id, reason, occurred_at)
+  SELECT service_order_id, ${webhook('id')}, ${event('status')}, ${event('native_status')}, ${OUTCOME_BY_CODE}[outcome],
+         CASE WHEN outcome = ${APPLIED} THEN next END, ${event('provider_order_id')}, ${event('reason')}, ${event('occurred_at')}::timestamptz
+  FROM o
+), updated AS (
+  UPDATE orders
+  SET rank = greatest(orders.rank, ${event('rank')}), sequence = CASE WHEN o.outcome = ${APPLIED} THEN o.next ELSE orders.sequence END,
+      reason = CASE WHEN o.outcome = ${APPLIED} THEN coalesce(${event('reason')}, orders.reason) ELSE ${event('reason')} END,
+      updated_at = now(), ended_at = CASE WHEN ${event('rank')} >= ${RANK_END} THEN now() END
+  FROM o
+  WHERE orders.service_order_id = o.service_order_id
+    AND (o.outcome = ${APPLIED} OR o.outcome = ${DUPLICATE} AND explains)
+), live AS (
+  ${insertOutbox({
+    serviceOrderId: 'service_order_id',
+    sequence: 'next',
+    rank: event('rank'),
+    providerOrderId: `coalesce(${event('provider_order_id')}, provider_order_id)`,
+    reason: event('reason'),
+    occurredAt: `${event('occurred_at')}::timestamptz`,
+    firstReceivedAt: webhook('first_received_at'),
+  })}
+  -- guard: outbox-of-one
+  FROM o WHERE outcome = ${APPLIED}
+), kept AS (
+  INSERT INTO webhooks (day, service_order_id, outcome, ${STORED.map(([name]) => name).join(', ')})
+  SELECT (${webhook('received_at')} AT TIME ZONE 'UTC')::date, service_order_id, ${OUTCOME_BY_CODE}[outcome],
+         ${STORED.map(([name]) => (['headers', 'cause'].includes(name) ? `${webhook(name)}::jsonb` : webhook(name))).join(', ')}
+  FROM o
+)
+SELECT outcome FROM o`;
+
 export async function applyWebhooks(client: ClientBase, webhooks: readonly TranslatedWebhook[]): Promise<Applied> {
   // Webhooks with events come first, so that the array of their outcomes, by webhook number, has no gaps.
   const withEvents = webhooks.filter((webhook) => webhook.events.length > 0);
@@ -222,6 +291,22 @@ export async function applyWebhooks(client: ClientBase, webhooks: readonly Trans
   const reports = without.flatMap((webhook, index): LocationReport[] =>
     (webhook.kitchen ?? webhook.revokedAt) === undefined ? [] : [{ nth: withEvents.length + index + 1, webhook }],
   );
+  const [one] = stored;
+  const [event] = arrived;
+  if (stored.length === 1 && one !== undefined && arrived.length === 1 && event !== undefined && isPlain(event)) {
+    const values = [...ONE_WEBHOOK.values(one), ...ONE_EVENT.values(event)];
+    const { rows } = await client.query<{ outcome: number }>({ name: 'apply-one-webhook', text: APPLY_ONE, values });
+    if (rows[0] !== undefined) {
+      const outcome = outcomeOf(rows[0].outcome);
+      return {
+        webhooks: [outcome],
+        events: [outcome],
+        serviceOrderIds: [event.event.serviceOrderId],
+        conflicts: [],
+        awaited: [],
+      };
+    }
+  }
   const { rows } = await client.query<{
     best: number[] | null;
     outcomes: number[] | null;
@@ -235,7 +320,7 @@ export async function applyWebhooks(client: ClientBase, webhooks: readonly Trans
       ? { name: 'apply-reporting-webhooks', text: APPLY_REPORTS }
       : mayLinkIds(arrived)
         ? { name: 'apply-linking-webhooks', text: APPLY_LINKING }
-        : arrived.some(({ reasonDetails, estimate, tracking }) => (reasonDetails ?? estimate ?? tracking) !== null)
+        : arrived.some(hasDetails)
           ? { name: 'apply-detailed-webhooks', text: APPLY_DETAILED }
           : { name: 'apply-webhooks', text: APPLY }),
     values: [
@@ -267,6 +352,11 @@ export async function applyWebhooks(client: ClientBase, webhooks: readonly Trans
     awaited: row?.awaited ?? [],
   };
 }
+
+const hasDetails = ({ reasonDetails, estimate, tracking }: PlacedEvent): boolean =>
+  (reasonDetails ?? estimate ?? tracking) !== null;
+
+const isPlain = (placed: PlacedEvent): boolean => !hasDetails(placed) && placed.event.serviceOrderId !== undefined;
 
 function earlier(one: Date, other: Date): Date {
   return one < other ? one : other;

@@ -18,6 +18,9 @@ export async function notifyEstimates(pool: Pick<ClientBase, 'query'>): Promise<
   return rowCount ?? 0;
 }
 
+/** SQL that is true if an estimate is to be sent. */
+export const ESTIMATES_DUE = 'EXISTS (SELECT FROM estimates_due WHERE due_at <= now())';
+
 /** Another process may have sent the message already. Only conditions on `d` see the row's latest state. */
 const IS_DUE = 'd.service_order_id = ANY (ARRAY(SELECT service_order_id FROM due)) AND d.due_at <= now()';
 /** No message of the order has been sent since, and it has not ended. */

@@ -13,6 +13,9 @@ export function isAwaited(posId: string): string {
              AND w.provider_order_id = ${posId}.provider_order_id LIMIT 1)`;
 }
 
+/** SQL that is true if events are parked. */
+export const ARE_PARKED = 'EXISTS (SELECT FROM parked_events ORDER BY parked_at LIMIT 1)';
+
 export const SWEEP_BATCH = 256;
 /**
  * The sweep looks back this many seconds before its mark. This is a generous limit for the time from a transaction's

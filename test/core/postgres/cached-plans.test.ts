@@ -9,6 +9,8 @@ import { findSuspects, probeKitchens } from '../../../src/core/polling/probe-kit
 import { settleKitchens } from '../../../src/core/kitchens/settle-kitchens.ts';
 import { dueLocations } from '../../../src/core/placements/due-locations.ts';
 import { notifyEstimates } from '../../../src/core/statuses/notify-estimates.ts';
+import { areDue } from '../../../src/core/postgres/when-due.ts';
+import { DUE } from '../../../src/server/jobs.ts';
 import { claimQuietOrders } from '../../../src/core/polling/claim-quiet-orders.ts';
 import { WRITER_CONNECTIONS } from '../../../src/database/open-database.ts';
 import { workOf } from '../../support/read-plans.ts';
@@ -42,6 +44,7 @@ beforeAll(async () => {
   await sweepCancellations(pool);
   await dueLocations().refresh(pool, []);
   await notifyEstimates(pool);
+  await areDue(pool, Object.values(DUE));
   await pool.query(
     `WITH n AS (SELECT 'n-' || nth AS id FROM generate_series(1, $1::int) AS nth),
           k AS (INSERT INTO kitchens (location_id, since, state, source, unreachable_since, probe_at)
@@ -78,4 +81,11 @@ it.each([
   ['find-due-locations', `('-infinity', '{}')`],
 ])('the statement %s reads a few rows for each order, not all rows', async (statement, parameters) => {
   expect(await workOf(pool, statement, parameters)).toBeLessThan(MANY * STEPS);
+});
+
+it('the look for work of all jobs reads a few rows of each kind', async () => {
+  const { rows } = await pool.query<{ name: string }>(
+    "SELECT name FROM pg_prepared_statements WHERE name LIKE 'look %'",
+  );
+  expect(await workOf(pool, rows[0]?.name ?? '', '')).toBeLessThan(2 * MANY);
 });
