@@ -73,7 +73,7 @@ describe('an action', () => {
         before: '{"integration":null,"name":null,"settings.secret":null}',
         after: '{"integration":"acme","name":"Nord","settings.secret":"set"}',
       },
-      'Grace added the location · Integration: acme · Name: Nord · Secret: set',
+      'Grace added the location · POS: acme · Name: Nord · Secret: set',
     ],
     [
       'a location that was put again',
