@@ -94,6 +94,11 @@ describe('a background job', () => {
       const before = await count();
       return until(async () => (await count()) > before);
     };
+    // It would rest for a minute if there were none.
+    await system.query(
+      `INSERT INTO parked_events (location_id, integration, provider_order_id, rank, webhook_day, webhook_id, native_status)
+       VALUES ('nowhere', 'standard', 'unknown', 20, now(), gen_random_uuid(), 'RECEIVED')`,
+    );
     try {
       await grows('done');
       await whileAway('parked_events', () => grows('failed'));

@@ -78,7 +78,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     noticedBy: vitest('test/identity/follow-token.test.ts', 'is refused with'),
   },
   'an event is applied to orders of its own location only': {
-    edits: { 'event-location': [/ AND .*/, ''] },
+    edits: { 'event-location': [/ AND .*/, ''], 'event-location-of-one': [/ AND .*/, ''] },
     noticedBy: chaos('foreign'),
   },
   'no file of another installation is taken as a part of the archive': {
@@ -90,11 +90,11 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     noticedBy: vitest('test/core/retention/archive.test.ts', 'has other orders'),
   },
   'only a higher rank moves an order': {
-    edits: { 'higher-rank': [/>/, '<>'] },
+    edits: { 'higher-rank': [/>/, '<>'], 'higher-rank-of-one': [/>/, '<>'] },
     noticedBy: chaos('reorder,delay'),
   },
   'the row lock on orders': {
-    edits: { 'order-lock': REMOVED },
+    edits: { 'order-lock': REMOVED, 'order-lock-of-one': REMOVED },
     noticedBy: vitest('test/core/statuses/return-journey.test.ts', '20 copies of one webhook'),
   },
   'orders are locked in the order of their keys': {

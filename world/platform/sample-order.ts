@@ -32,7 +32,7 @@ export function sampleOrder({ type = 'pickup', ...overrides }: SampleOptions = {
     serviceOrderId: `order-${randomUUID()}`,
     locationId: 'club-1',
     member: { id: 'member-42', name: 'Ada Lovelace', email: 'ada@example.com', phone: '+493012345678' },
-    fulfillment: FULFILLMENTS[type],
+    fulfillment: structuredClone(FULFILLMENTS[type]),
     items: [
       {
         serviceItemId: 'burger-classic',

@@ -230,16 +230,16 @@ const { $: event } = ONE_EVENT;
 const APPLY_ONE = `
 WITH o AS MATERIALIZED (
   SELECT service_order_id, rank, provider_order_id, ${nextSequence('sequence')} AS next,
-         -- guard: higher-rank
+         -- guard: higher-rank-of-one
          CASE WHEN ${event('rank')} > rank THEN ${APPLIED} WHEN ${event('rank')} = rank THEN ${DUPLICATE} ELSE ${STALE} END AS outcome,
          ${event('reason')} IS NOT NULL AND reason IS NULL AS explains
   FROM orders
-  -- guard: event-location
+  -- guard: event-location-of-one
   WHERE service_order_id = ${event('service_order_id')} AND location_id = ${webhook('location_id')}
     AND rank >= ${RANK_SENT} AND rank < ${RANK_END} AND erased_at IS NULL
     AND (${event('provider_order_id')} IS NULL
          OR provider_order_id = ${event('provider_order_id')} AND integration = ${webhook('integration')})
-  -- guard: order-lock
+  -- guard: order-lock-of-one
   FOR UPDATE
 ), history AS (
   INSERT INTO status_events (service_order_id, webhook_id, status, native_status, outcome, sequence, provider_order_id, reason, occurred_at)

@@ -167,7 +167,7 @@ async function everything(): Promise<string> {
 const waitingForLock = (): Promise<Record<string, unknown>[]> =>
   system.query(
     `SELECT pid FROM pg_stat_activity
-     WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%WITH event AS%'`,
+     WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'WITH (event|o) AS '`,
   );
 
 const MISSING = '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33';
