@@ -9,6 +9,8 @@ import type { Status } from '../../src/core/domain/lifecycle.ts';
 import { readBody, sendJson, serveHttp } from '../network/serve-http.ts';
 
 export type PosOptions = {
+  /** The POS's id of an order's ticket. By default a random one. */
+  idOf?: (serviceOrderId: string) => string;
   /** A secret of Standard Webhooks, `whsec_…`. Without it nothing is verified and nothing signed. */
   secret?: string;
   /** If `false`, every request makes a new ticket, and only the look-up by reference helps. */
@@ -226,7 +228,7 @@ async function ticketFor(kitchen: Kitchen, order: PosOrder, idempotencyKey: stri
     return known;
   }
   const { serviceOrderId } = order;
-  const providerOrderId = `pos-${randomUUID()}`;
+  const providerOrderId = kitchen.options.idOf?.(serviceOrderId) ?? `pos-${randomUUID()}`;
   const ticket: Ticket = { providerOrderId, serviceOrderId, idempotencyKey, order, requests: 1, status: undefined };
   kitchen.tickets.push(ticket);
   if (key !== undefined) kitchen.byKey.set(key, ticket);

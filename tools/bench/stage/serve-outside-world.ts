@@ -40,9 +40,15 @@ const TOPIC = 'order-status';
 const POS_TAKES_MS = 50;
 
 const locations = Number(process.argv[2]);
-const [platform, pos, topic] = await Promise.all([startOrderingPlatform(), startPos(), openTopic(PROJECT, TOPIC)]);
-
 const nthOf = (serviceOrderId: string): number => Number(serviceOrderId.slice('order-'.length));
+/** As webhooks name it. */
+const idOf = (serviceOrderId: string): string => `pos-${nthOf(serviceOrderId)}`;
+const [platform, pos, topic] = await Promise.all([
+  startOrderingPlatform(),
+  startPos({ idOf }),
+  openTopic(PROJECT, TOPIC),
+]);
+
 // Every order exists when it is fetched for the first time, and is cancelled when it is fetched again.
 platform.answer = (serviceOrderId) => {
   const locationId = `club-${(nthOf(serviceOrderId) % locations) + 1}`;
