@@ -180,7 +180,8 @@ function Conflicts({ count, says, children }: { count: number; says: string; chi
 
 /** The ticket to look for: its code, its POS, and when it may have been made. */
 function WhereToLook({ story: { order, attempts, serviceOrderId } }: { story: ShownOrder }) {
-  const sent = attempts.findLast(({ call }) => call === 'createOrder');
+  // Any of them may have made it.
+  const sent = attempts.find(({ call }) => call === 'createOrder');
   return (
     <p class="orders-advice">
       Call the restaurant, or look at the POS{order?.integration && ` (${vendorName(order.integration)})`} of{' '}
@@ -266,7 +267,10 @@ function Others({ at, since }: { at: string; since: string }) {
   const arrive = value?.orders.some(
     ({ finishedAt }) => finishedAt !== null && Date.parse(finishedAt) > Date.parse(since),
   );
-  return arrive === true ? <p>Other orders of this location reach its POS.</p> : null;
+  if (arrive !== true) return null;
+  return (
+    <p>Other orders of this location have reached its POS since then. Retry this one before you change the settings.</p>
+  );
 }
 
 function NextTry({ at }: { at: string }) {

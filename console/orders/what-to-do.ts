@@ -63,7 +63,14 @@ export function whatToDo(story: ShownOrder): Standing | undefined {
   }
   if (state === 'in_doubt' && nextAttemptAt === null) {
     const sentence = `Is ${order?.callOutCode ?? 'the order'} at the POS?`;
-    return { ...about, tone: 'bad', sentence, toDo: [], advice: 'We do not send it twice.', isProblemLast: true };
+    return {
+      ...about,
+      tone: 'bad',
+      sentence,
+      toDo: [],
+      advice: 'We do not send it again by ourselves.',
+      isProblemLast: true,
+    };
   }
   if (state === 'in_doubt') {
     const advice = 'The POS is queried again automatically. If you can check the POS, you can resolve it sooner.';

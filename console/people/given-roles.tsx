@@ -128,7 +128,7 @@ function GiveDialog({ onToken, onDone, onClose }: Giving & { onDone: () => void;
       />
       <Text
         id="people-name"
-        label={to === 'email' ? 'Address' : 'Group, as named by the issuer'}
+        label={to === 'email' ? 'E-mail address' : 'Group, as named by the issuer'}
         isRequired
         refused={refused[to]}
         value={name}

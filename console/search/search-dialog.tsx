@@ -80,6 +80,7 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
         {problem !== undefined && <p class="problem">{problem}</p>}
         {member !== undefined && <p>Orders of a member: {member}. This search is logged.</p>}
         {found !== undefined && !(isOffered && !hasSome(found)) && <Results found={found} />}
+        {!mayAsk && isLikeMember(typed) && found && <p>To search for a member, you need the role member-data.</p>}
         {isOffered && (
           <p>
             <button type="button" onClick={() => setMember(typed)}>
@@ -134,7 +135,7 @@ function Results({ found }: { found: Found }) {
   if (!hasSome(found)) return <p>Nothing found.</p>;
   return (
     <ul class="lined search-results">
-      {orders.map(({ serviceOrderId, callOutCode, locationId, placement, signalledAt }) => (
+      {orders.map(({ serviceOrderId, callOutCode, locationId, placement, status, signalledAt }) => (
         <li key={serviceOrderId}>
           <a href={pageOf.order(serviceOrderId)}>
             Order <OrderName id={serviceOrderId} code={callOutCode} />
@@ -142,7 +143,9 @@ function Results({ found }: { found: Found }) {
           <span class="faint">
             {locationId !== null && locationName(locationId)}, <Ago at={signalledAt} />
           </span>{' '}
-          <Badge tone={PLACEMENT_TONES[placement]}>{words(placement)}</Badge>
+          <Badge tone={PLACEMENT_TONES[status === 'failed' || status === 'cancelled' ? 'failed' : placement]}>
+            {words(placement === 'sent' ? (status ?? placement) : placement)}
+          </Badge>
         </li>
       ))}
       {locations.map(({ locationId }) => (

@@ -7,6 +7,8 @@ import { linesOf } from '../people/right-of.ts';
 import { isFilled, NO_CONTACT, REASONS, type AboutDraft, type ContactDraft } from './about-draft.ts';
 import type { FieldProblems } from './field-problems.ts';
 
+const isNamed = (name: string | undefined, text: string): boolean => name?.toLowerCase() === text.trim().toLowerCase();
+
 /** The inputs about a location besides its POS. @param form.groups groups that exist */
 export function AboutFields({
   draft,
@@ -49,7 +51,7 @@ export function AboutFields({
           offers={countries}
           {...shared('country')}
           onDone={(text) => {
-            const [code] = countries.find(([, name]) => name.toLowerCase() === text.trim().toLowerCase()) ?? [];
+            const [code] = countries.find(([, name]) => isNamed(name, text)) ?? [];
             if (code !== undefined) shared('country').onWrite(code);
           }}
         />
@@ -59,6 +61,10 @@ export function AboutFields({
           placeholder="Europe/Berlin"
           offers={zones}
           {...shared('timeZone')}
+          onDone={(text) => {
+            const [zone] = zones.find(([, about]) => isNamed(about.split(',')[0], text)) ?? [];
+            if (zone !== undefined) shared('timeZone').onWrite(zone);
+          }}
         />
       </div>
       <Text id="about-address" maxLength={300} {...shared('address')} />

@@ -184,10 +184,10 @@ it('roles for an address make a named token instead, while nobody can sign in by
   await dialog.getByRole('group', { name: 'Locations' }).getByLabel('club-1').check();
   await says(dialog, /^Nobody can sign in by address or group here/);
   // The service judges the address, and its field says what is wrong.
-  await dialog.getByLabel('Address').fill('ada');
+  await dialog.getByLabel('E-mail address').fill('ada');
   await press(dialog, 'Give the roles');
-  await dialog.getByText('Email is not an e-mail address.').waitFor();
-  expect(await dialog.getByLabel('Address').getAttribute('aria-invalid')).toBe('true');
+  await dialog.getByText('E-mail is not an e-mail address.').waitFor();
+  expect(await dialog.getByLabel('E-mail address').getAttribute('aria-invalid')).toBe('true');
   expect(pass.complaints()).toEqual([expect.stringMatching(/^400: .*grants$/)]);
   expect(await askAxe(page)).toEqual([]);
   await press(page, 'Make a named token instead');

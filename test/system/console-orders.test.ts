@@ -8,7 +8,7 @@ import { aMinuteLater } from '../support/resolve-a-minute-later.ts';
 import { until } from '../../world/processes/until.ts';
 import type { Opened } from './open-browser.ts';
 import { everything } from './in-page.ts';
-import { says } from './on-page.ts';
+import { isLive, says } from './on-page.ts';
 import { useConsole } from './open-console.ts';
 
 const pass = useConsole({ providers: [blind], env: FOLLOW_ENV });
@@ -51,6 +51,22 @@ describe('a held order', () => {
     expect(ticketsOf(id)).toBe(1);
     expect(pass.system.logged.join('')).toContain('"action":"retry"');
   });
+});
+
+it('the search says what became of an order, not that it was once sent', async () => {
+  const { serviceOrderId } = await pass.system.placeOrder({ locationId: 'club-1' });
+  await reaches(serviceOrderId, 'sent');
+  const [row] = await pass.system.query(
+    `UPDATE orders SET rank = 60 WHERE service_order_id = $1 RETURNING call_out_code`,
+    [serviceOrderId],
+  );
+  const { page } = await pass.open();
+  await isLive(page);
+  await page.keyboard.press('Control+k');
+  const dialog = page.getByRole('dialog', { name: 'Search' });
+  await dialog.getByRole('searchbox').fill(String(row?.['call_out_code']));
+  await dialog.getByRole('listitem').filter({ hasText: 'completed' }).waitFor();
+  expect(await dialog.getByText('sent', { exact: true }).count()).toBe(0);
 });
 
 describe('orders that are held by wrong settings', () => {
@@ -111,7 +127,7 @@ describe('orders that are held by wrong settings', () => {
     await reaches(alone, 'held');
     await page.goto(`/console/orders/${alone}`);
     await url.waitFor();
-    const others = page.getByText('Other orders of this location reach its POS.');
+    const others = page.getByText('Other orders of this location have reached its POS since then.');
     expect(await others.count()).toBe(0);
     pass.pos.behave = ({ order }) => (order.serviceOrderId === alone ? { status: 404 } : undefined);
     await reaches(await place(), 'sent');

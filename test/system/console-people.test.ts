@@ -204,7 +204,7 @@ describe('an admin', () => {
     await press(page, 'Give roles …');
     const dialog = page.getByRole('dialog', { name: 'Give roles' });
     expect(await askAxe(page)).toEqual([]);
-    await dialog.getByLabel('Address').fill('Nobody@club.example');
+    await dialog.getByLabel('E-mail address').fill('Nobody@club.example');
     await dialog.getByLabel('Where').selectOption('some');
     await dialog.getByRole('group', { name: 'Locations' }).getByLabel('club-1').check();
     await new Promise((later) => setTimeout(later, FRESH_MS));

@@ -32,7 +32,7 @@ it('a restaurant that is added by the wizard takes a test order', async () => {
 
   await page.getByLabel(/^Standard API/).check();
   // A wrong value is named at its field as soon as the field is left.
-  await page.getByLabel('Time zone').fill('Berlin');
+  await page.getByLabel('Time zone').fill('Nowhere');
   await page.keyboard.press('Tab');
   await says(page, 'Time zone is not an IANA time zone such as Europe/Berlin.');
   expect(await page.getByLabel('Time zone').getAttribute('aria-invalid')).toBe('true');
@@ -96,11 +96,14 @@ it('a restaurant that is added by the wizard takes a test order', async () => {
   await says(dialog, ticket?.providerOrderId ?? 'no ticket');
 });
 
-it('a country that is typed by its name becomes its two letters', async () => {
+it('a country and a time zone may be typed by the name of the country and of a city', async () => {
   const { page } = await pass.open('/console/locations/new');
   await page.getByLabel('Country').pressSequentially('germany');
   await page.keyboard.press('Tab');
   await until(async () => (await page.getByLabel('Country').inputValue()) === 'DE');
+  await page.getByLabel('Time zone').pressSequentially('new york');
+  await page.keyboard.press('Tab');
+  await until(async () => (await page.getByLabel('Time zone').inputValue()) === 'America/New_York');
 });
 
 it('the wizard refuses the id of an existing location', async () => {
@@ -296,7 +299,7 @@ describe('a form that the service judges while it is filled in', () => {
     const { page } = await pass.open('/console/locations/new', { token });
     await page.getByLabel(/^Standard API/).check();
     await page.getByLabel('Id', { exact: true }).fill('brand-sued:30');
-    await page.getByLabel('Time zone').fill('Berlin');
+    await page.getByLabel('Time zone').fill('Nowhere');
     await page.keyboard.press('Tab');
     await press(page, 'Add the group brand-sued');
     await page.getByLabel('Address', { exact: true }).fill('Hafenstr. 1');
