@@ -7,7 +7,7 @@ const PAUSE = { leastMs: 1_000, mostMs: 5_000, times: 20 };
 /** After this time work is done unasked, so that what a look does not see is found, too. */
 const UNASKED_MS = 60_000;
 
-type Waiting = { resolve: () => void; due: Promise<void>; since: number };
+type Waiting = PromiseWithResolvers<void> & { since: number };
 const looks = new WeakMap<Pick<Pool, 'query'>, (sql: string) => Promise<void>>();
 
 /**
@@ -59,14 +59,9 @@ function lookWith(pool: Pick<Pool, 'query'>): (sql: string) => Promise<void> {
 
   return (sql) => {
     known.add(sql);
-    const { due, ...waits } = waiting.get(sql) ?? { ...newWaiting(), since: performance.now() };
-    waiting.set(sql, { due, ...waits });
+    const waits = waiting.get(sql) ?? { ...Promise.withResolvers<void>(), since: performance.now() };
+    waiting.set(sql, waits);
     lookLater(PAUSE.leastMs);
-    return due;
+    return waits.promise;
   };
-}
-
-function newWaiting(): Pick<Waiting, 'resolve' | 'due'> {
-  const { promise: due, resolve } = Promise.withResolvers<void>();
-  return { due, resolve };
 }
