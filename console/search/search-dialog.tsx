@@ -80,7 +80,9 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
         {problem !== undefined && <p class="problem">{problem}</p>}
         {member !== undefined && <p>Orders of a member: {member}. This search is logged.</p>}
         {found !== undefined && !(isOffered && !hasSome(found)) && <Results found={found} />}
-        {!mayAsk && isLikeMember(typed) && found && <p>To search for a member, you need the role member-data.</p>}
+        {!mayAsk && isLikeMember(typed) && found && !hasSome(found) && (
+          <p>To search for a member, you need the role member-data.</p>
+        )}
         {isOffered && (
           <p>
             <button type="button" onClick={() => setMember(typed)}>

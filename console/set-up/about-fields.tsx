@@ -7,8 +7,6 @@ import { linesOf } from '../people/right-of.ts';
 import { isFilled, NO_CONTACT, REASONS, type AboutDraft, type ContactDraft } from './about-draft.ts';
 import type { FieldProblems } from './field-problems.ts';
 
-const isNamed = (name: string | undefined, text: string): boolean => name?.toLowerCase() === text.trim().toLowerCase();
-
 /** The inputs about a location besides its POS. @param form.groups groups that exist */
 export function AboutFields({
   draft,
@@ -34,6 +32,16 @@ export function AboutFields({
     value: draft[name],
     onWrite: (text: string) => onChange({ ...draft, [name]: text }),
   });
+  /** A field whose values may also be typed by their names, which are the words before a comma. */
+  const offering = (name: 'country' | 'timeZone', offers: ReturnType<typeof offeredZones>) => ({
+    ...shared(name),
+    offers,
+    onDone(text: string) {
+      const typed = text.trim().toLowerCase();
+      const [value] = offers.find(([, about]) => about.split(',')[0]?.toLowerCase() === typed) ?? [];
+      if (value !== undefined) shared(name).onWrite(value);
+    },
+  });
   return (
     <>
       <Text
@@ -48,23 +56,13 @@ export function AboutFields({
           id="about-country"
           hint="Type its name, then choose. For telephone numbers."
           placeholder="DE"
-          offers={countries}
-          {...shared('country')}
-          onDone={(text) => {
-            const [code] = countries.find(([, name]) => isNamed(name, text)) ?? [];
-            if (code !== undefined) shared('country').onWrite(code);
-          }}
+          {...offering('country', countries)}
         />
         <Text
           id="about-zone"
           hint="Type a city, then choose."
           placeholder="Europe/Berlin"
-          offers={zones}
-          {...shared('timeZone')}
-          onDone={(text) => {
-            const [zone] = zones.find(([, about]) => isNamed(about.split(',')[0], text)) ?? [];
-            if (zone !== undefined) shared('timeZone').onWrite(zone);
-          }}
+          {...offering('timeZone', zones)}
         />
       </div>
       <Text id="about-address" maxLength={300} {...shared('address')} />
