@@ -10,7 +10,7 @@ import './board.css';
 import { columnsInNeed, columnToOpen } from './column-in-need.ts';
 import { COLUMNS, COLUMN_NAMES, type ColumnName } from './column-of.ts';
 import { Column, columnInFocus } from './column.tsx';
-import type { Filter } from './create-board.ts';
+import { NEEDY, type Filter } from './create-board.ts';
 import { Filters } from './filters.tsx';
 import { connection, followBoard } from './follow-board.ts';
 import { attention, board, draw, follow, isThere } from './live-board.ts';
@@ -127,7 +127,7 @@ function Standing() {
 
 /** A column on a small screen, and the choice of it. @param about.asked the column that the address names, if any */
 function OneColumn({ asked, filter, choose }: { asked: string; filter: Filter; choose: (next: ColumnName) => void }) {
-  follow(...COLUMNS, 'in_doubt', 'held', 'left_out');
+  follow(...COLUMNS, ...NEEDY);
   const needs = needsOf(board.lists, attention.value, filter, tenSeconds.value).flatMap((group) => group.needs);
   const troubled = columnsInNeed(board, needs);
   const opened = useRef(chosen);

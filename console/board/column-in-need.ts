@@ -2,11 +2,14 @@ import { COLUMNS, type ColumnName } from './column-of.ts';
 import type { Board } from './create-board.ts';
 import type { Need } from './needs-of.ts';
 
-/** The columns with an order that is in the list of needs, itself or among the held orders of its location. */
+/** The columns with an order that is in the list of needs, itself or among the held or late orders of its location. */
 export function columnsInNeed({ lists }: Pick<Board, 'lists'>, needs: readonly Need[]): ColumnName[] {
   const ids = new Set<string | null | undefined>(needs.map(({ subject }) => subject?.id));
   return COLUMNS.filter((column) =>
-    lists[column].some(({ id, trouble, order }) => ids.has(id) || (trouble === 'held' && ids.has(order.locationId))),
+    lists[column].some(
+      ({ id, trouble, order }) =>
+        ids.has(id) || ((trouble === 'held' || trouble === 'late') && ids.has(order.locationId)),
+    ),
   );
 }
 

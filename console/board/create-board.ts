@@ -1,3 +1,4 @@
+import { TEST_ORDER } from '../../src/core/domain/test-order-id.ts';
 import { isCalled } from '../parts/names.ts';
 import type { BoardOrder } from '../wire.ts';
 import { COLUMNS, type ColumnName } from './column-of.ts';
@@ -13,6 +14,11 @@ export type Filter = { location: string; integration: string; text: string };
 export type ListName = ColumnName | Trouble | 'left_out';
 export type Lists = Record<ListName, readonly Ticket[]>;
 
+/** Their changes change what needs a person. */
+export const NEEDY = ['in_doubt', 'held', 'failed', 'unsent', 'late', 'left_out'] as const satisfies ListName[];
+/** The lists of what needs a person, without orders. */
+export const NO_ORDERS: Pick<Lists, (typeof NEEDY)[number]> = forEach(NEEDY, () => []);
+
 /** A part of the screen that may need redrawing. */
 export type Part = ListName | 'counts' | 'places';
 
@@ -21,7 +27,7 @@ export type Board = {
   /** The number of late tickets by column. */
   readonly late: Readonly<Record<ColumnName, number>>;
   /** Counts of all orders, whatever the filter is. */
-  readonly counts: Readonly<{ open: number; done: number; failed: number; troubled: number }>;
+  readonly counts: Readonly<{ open: number; done: number; failed: number }>;
   /** Locations and integrations with tickets, sorted. */
   places(): { locations: string[]; integrations: string[] };
   /** The index of a ticket in a list, or -1. */
@@ -39,7 +45,7 @@ export type Board = {
   changes(): Set<Part>;
 };
 
-const LISTS = [...COLUMNS, 'in_doubt', 'held', 'left_out'] as const satisfies ListName[];
+const LISTS = [...new Set<ListName>([...COLUMNS, ...NEEDY])];
 
 /**
  * The board in memory. A changed order costs two binary searches in each of its lists, however many orders there are.
@@ -52,7 +58,7 @@ export function createBoard(): Board {
   let changed = new Set<Part>();
   const lists = forEach(LISTS, (): Ticket[] => []);
   const late = forEach(COLUMNS, () => 0);
-  const counts = { open: 0, done: 0, failed: 0, troubled: 0 };
+  const counts = { open: 0, done: 0, failed: 0 };
   const locations = new Map<string, number>();
   const integrations = new Map<string, number>();
 
@@ -61,9 +67,8 @@ export function createBoard(): Board {
     (filter.integration === '' || order.integration === filter.integration) &&
     (filter.text === '' || text.includes(filter.text) || isCalled(order.locationId, filter.text));
 
-  const count = ({ order, column, trouble }: Ticket, by: 1 | -1): void => {
+  const count = ({ order, column }: Ticket, by: 1 | -1): void => {
     counts[column === 'done' || column === 'failed' ? column : 'open'] += by;
-    if (trouble !== null) counts.troubled += by;
     changed.add('counts');
     const isOther = [add(locations, order.locationId, by), add(integrations, order.integration, by)];
     if (isOther.includes(true)) changed.add('places');
@@ -142,7 +147,7 @@ export function createBoard(): Board {
       const today = midnight(now);
       for (const ticket of tickets.values()) {
         if (isOver(ticket, today, now)) remove(ticket);
-        else if (ticket.lateFrom !== null && !ticket.isLate && ticket.lateFrom <= now) {
+        else if (ticket.turnsAt <= now) {
           remove(ticket);
           insert(ticketOf(ticket.order, now, ticket.movedAt));
         }
@@ -177,9 +182,12 @@ function ticketsOf(orders: ReadonlyMap<string, BoardOrder>, now: number): Map<st
   return tickets;
 }
 
-/** Nobody's midnight hides a failed order: it stays for a day. @param today midnight in the reader's time zone */
-function isOver({ column, endedAt }: Ticket, today: number, now: number): boolean {
-  return endedAt !== null && endedAt < (column === 'failed' ? now - DAY_MS : today);
+/**
+ * Nobody's midnight hides a failed order: it stays for a day. Who placed a test order was told its end at once.
+ * @param today midnight in the reader's time zone
+ */
+function isOver({ id, column, endedAt }: Ticket, today: number, now: number): boolean {
+  return endedAt !== null && (TEST_ORDER.test(id) || endedAt < (column === 'failed' ? now - DAY_MS : today));
 }
 
 function midnight(now: number): number {

@@ -1,8 +1,8 @@
 import { printable } from '../../src/observe/terminal-text.ts';
 import { memberNotified } from '../../src/core/domain/member-notified.ts';
 import { isHidden, type NeedKind } from '../../src/core/domain/settled-case.ts';
-import { TEST_ORDER } from '../../src/core/domain/test-order-id.ts';
 import { query } from '../api.ts';
+import { dayAndTime } from '../parts/clock-time.ts';
 import { isCalled, locationName, orderName, vendorName } from '../parts/names.ts';
 import { words } from '../parts/tones.ts';
 import type { Attention, BoardCase, BoardOrder, Care } from '../wire.ts';
@@ -10,7 +10,7 @@ import { helpWith, inShort } from '../../src/core/domain/explain-cause.ts';
 import { inPlainWords, saysOf } from '../../src/core/domain/explain-failure.ts';
 import { pathInWords } from '../../src/core/domain/path-in-words.ts';
 import { pageOf } from '../parts/page-of.ts';
-import type { Filter, Lists } from './create-board.ts';
+import type { Filter, Lists, NEEDY } from './create-board.ts';
 import type { Ticket } from './ticket-of.ts';
 
 /** Something that needs a person. */
@@ -55,9 +55,9 @@ export type NeedGroup = {
   count: number;
 };
 
-/** Whether the need is that the POS of a location is silent or does not answer. A call to the restaurant answers it. */
+/** Whether a call to the restaurant may be all that can be done: its POS is silent or does not answer, or its orders are late. */
 export function isSilent({ key }: Need): boolean {
-  return /^(silent|unreachable):/.test(key);
+  return /^(silent|unreachable|late):/.test(key);
 }
 
 /** A group before hidden needs are taken out. @param count if it stands for more than its needs do */
@@ -73,7 +73,7 @@ type About = {
 
 /** Lists what needs a person, within the filter and without empty groups. */
 export function needsOf(
-  lists: Pick<Lists, 'in_doubt' | 'held' | 'failed' | 'left_out'>,
+  lists: Pick<Lists, (typeof NEEDY)[number]>,
   attention: Attention | undefined,
   filter: Filter,
   now: number,
@@ -126,8 +126,15 @@ export function needsOf(
       isCall: true,
       tone: 'bad',
       hint: 'You may have to call the member.',
-      // Who placed a test order was told at once.
-      needs: lists.failed.filter(({ id }) => !TEST_ORDER.test(id)).map(ofOrder),
+      needs: lists.failed.map(ofOrder),
+    },
+    {
+      kind: 'unsent',
+      title: 'Not at the POS in time',
+      isCall: true,
+      tone: 'bad',
+      hint: 'It is retried. Ask what is wrong.',
+      needs: lists.unsent.map(ofOrder),
     },
     {
       kind: 'changed',
@@ -145,6 +152,15 @@ export function needsOf(
       hint: 'Fix the cause.',
       needs: ofHeld(lists.held, ({ id }) => Boolean(cases.get(`order ${id}`)?.holder)),
       count: lists.held.length,
+    },
+    {
+      kind: 'late',
+      title: 'Late orders',
+      isCall: true,
+      tone: 'warn',
+      hint: 'Ask when they are ready.',
+      needs: ofLate(lists.late),
+      count: lists.late.length,
     },
     {
       kind: 'left_out',
@@ -385,6 +401,23 @@ function ofHeld(held: readonly Ticket[], isTaken: (ticket: Ticket) => boolean): 
           since,
         },
   );
+}
+
+/** Groups late orders by location, because one call asks for all of them. */
+function ofLate(late: readonly Ticket[]): Need[] {
+  return [...Map.groupBy(late, ({ order }) => order.locationId ?? '')].map(([locationId, [first, ...others]]) => {
+    const { id = '', dueAt } = first ?? {};
+    const since = dueAt ?? 0;
+    const what = others.length === 0 ? '1 order is late' : `${others.length + 1} orders are late`;
+    return {
+      key: `late:${locationId}`,
+      ...ofLocation(locationId, others.length + 1),
+      href: others.length === 0 ? pageOf.order(id) : `/console${query({ location: locationId })}`,
+      brief: [what],
+      detail: `${what}, the first since ${dayAndTime(new Date(since).toISOString())}`,
+      since,
+    };
+  });
 }
 
 /** The words of the problem: they name what has to be fixed. */

@@ -9,7 +9,7 @@ import { tenSeconds } from '../parts/clock.ts';
 import { knownLocations } from '../parts/names.ts';
 import { OrderName } from '../parts/order-name.tsx';
 import { Ago } from '../parts/time.tsx';
-import type { Filter } from './create-board.ts';
+import { NEEDY, type Filter } from './create-board.ts';
 import { attention, board, follow, isThere } from './live-board.ts';
 import { isSilent, needsOf, type Need, type NeedGroup } from './needs-of.ts';
 
@@ -21,7 +21,7 @@ const ANNOUNCE_EVERY_MS = 2_000;
 
 /** @param about.children buttons next to the title */
 export function Needs({ filter, children }: { filter: Filter; children: ComponentChildren }) {
-  follow('in_doubt', 'held', 'failed', 'left_out', 'counts');
+  follow(...NEEDY, 'counts');
   const titleId = useId();
   const [opened, setOpened] = useState<Need>();
   const groups = needsOf(board.lists, attention.value, filter, tenSeconds.value);

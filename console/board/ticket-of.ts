@@ -1,8 +1,8 @@
 import type { BoardOrder } from '../wire.ts';
 import { columnOf, type ColumnName } from './column-of.ts';
 
-/** The reason why an order needs a person. */
-export type Trouble = 'in_doubt' | 'held' | 'failed';
+/** The reason why an order needs a person. `unsent`: its time comes, and the POS does not take it. */
+export type Trouble = 'in_doubt' | 'held' | 'failed' | 'unsent' | 'late';
 
 /** An order on the board. Never changed, only replaced. Times are milliseconds since the epoch. */
 export type Ticket = {
@@ -18,9 +18,9 @@ export type Ticket = {
   /** When it was ready for pickup, picked up or delivered. */
   fulfilledAt: number | null;
   endedAt: number | null;
-  /** The time from which it is late; null if it has no due time or cannot become late any more. */
-  lateFrom: number | null;
   isLate: boolean;
+  /** When it becomes late, or needs a person because of the time. Infinity if time alone changes nothing. */
+  turnsAt: number;
   /** When it moved to its column; 0 if it was already there when the board was loaded. */
   movedAt: number;
   /** 0 needs a person, 1 is late or stuck, 2 is normal. */
@@ -33,6 +33,10 @@ export type Ticket = {
 
 /** Time after the due time before an order counts as late. */
 const GRACE_MS = 60_000;
+/** Time after the due time before a late order needs a person. */
+const LATE_MS = 15 * 60_000;
+/** Time before the due time, or after the signal of an order for now, when an order that is retried needs a person. */
+const UNSENT_MS = 10 * 60_000;
 
 export function ticketOf(order: BoardOrder, now: number, movedAt: number): Ticket {
   const column = columnOf(order);
@@ -41,7 +45,11 @@ export function ticketOf(order: BoardOrder, now: number, movedAt: number): Ticke
   const dueAt = instant(order.estimatedAt ?? order.requestedAt);
   const endedAt = isDone ? (instant(order.endedAt ?? order.updatedAt) ?? signalledAt) : null;
   const lateFrom = isDone || dueAt === null || order.memberState === 'ready_for_pickup' ? null : dueAt + GRACE_MS;
-  const trouble = troubleOf(column, order);
+  const isRetried = ['waiting', 'in_doubt'].includes(order.placement) && order.problem !== null;
+  const unsentFrom = dueAt === null ? signalledAt + UNSENT_MS : dueAt - UNSENT_MS;
+  const neededFrom = isRetried && !isDone ? unsentFrom : lateFrom && lateFrom - GRACE_MS + LATE_MS;
+  const isNeeded = neededFrom !== null && neededFrom <= now;
+  const trouble = troubleOf(column, order) ?? (isNeeded ? (isRetried ? 'unsent' : 'late') : null);
   const isLate = lateFrom !== null && lateFrom <= now;
   const isStuck = !isDone && order.placement !== 'sent' && order.problem !== null;
   const otherUrgency = isLate || isStuck ? 1 : 2;
@@ -55,12 +63,12 @@ export function ticketOf(order: BoardOrder, now: number, movedAt: number): Ticke
     dueAt,
     fulfilledAt: fulfilledAt(order, endedAt),
     endedAt,
-    lateFrom,
     isLate,
+    turnsAt: Math.min(...[lateFrom ?? 0, neededFrom ?? 0].filter((at) => at > now)),
     movedAt,
     urgency: trouble === null ? otherUrgency : 0,
     // Among ended orders, the latest comes first.
-    since: endedAt === null ? ((isLate && trouble === null ? dueAt : null) ?? signalledAt) : -endedAt,
+    since: endedAt === null ? ((isLate && (trouble ?? 'late') === 'late' ? dueAt : null) ?? signalledAt) : -endedAt,
     text: [order.serviceOrderId, order.callOutCode, order.providerOrderId].join('\n').toLowerCase(),
   };
 }

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { API, query } from '../api.ts';
+import { NO_ORDERS } from '../board/create-board.ts';
 import { isSilent, needsOf } from '../board/needs-of.ts';
 import { onlyConfigures } from '../may.ts';
 import '../orders/orders.css';
@@ -9,8 +10,6 @@ import { Time } from '../parts/time.tsx';
 import type { Attention, ShownLocation } from '../wire.ts';
 import { Contacts } from './contact-line.tsx';
 import './locations.css';
-
-const NO_ORDERS = { in_doubt: [], held: [], failed: [], left_out: [] };
 
 export type Alarm = { tone: string; what: string; since: string };
 
@@ -25,10 +24,13 @@ export function useAlarms(locationId: string): Alarm[] {
     );
   }, [locationId]);
   const filter = { location: locationId, integration: '', text: '' };
-  return needsOf(NO_ORDERS, attention, filter, tenSeconds.value).flatMap(({ tone, needs }) =>
-    needs
-      .filter(isSilent)
-      .map(({ brief, since }) => ({ tone, what: brief.join(' '), since: new Date(since).toISOString() })),
+  // A snoozed alarm is still true here: only its colour is gone.
+  return needsOf(NO_ORDERS, attention, filter, tenSeconds.value).flatMap(({ tone, needs, hidden }) =>
+    [...needs, ...hidden].filter(isSilent).map((need) => ({
+      tone: hidden.includes(need) ? 'plain' : tone,
+      what: need.brief.join(' '),
+      since: new Date(need.since).toISOString(),
+    })),
   );
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Filter } from '../../console/board/create-board.ts';
+import { NO_ORDERS, type Filter } from '../../console/board/create-board.ts';
 import { needsOf, type NeedGroup } from '../../console/board/needs-of.ts';
 import { ticketOf, type Ticket } from '../../console/board/ticket-of.ts';
 import type { Attention, BoardCase, BoardOrder } from '../../console/wire.ts';
@@ -50,8 +50,7 @@ const ATTENTION: Attention = {
 
 type Lists = Parameters<typeof needsOf>[0];
 function needs(some: Partial<Lists>, attention?: Attention, filter: Partial<Filter> = {}, now = NOW): NeedGroup[] {
-  const lists = { in_doubt: [], held: [], failed: [], left_out: [], ...some };
-  return needsOf(lists, attention, { location: '', integration: '', text: '', ...filter }, now);
+  return needsOf({ ...NO_ORDERS, ...some }, attention, { location: '', integration: '', text: '', ...filter }, now);
 }
 
 describe('the list of what needs a person', () => {
@@ -168,8 +167,38 @@ describe('the list of what needs a person', () => {
     expect(needs({}, attention, { text: 'order-6' })).toMatchObject([{ count: 1 }]);
   });
 
-  it('leaves out a failed test order, for which no member waits', () => {
-    expect(needs({ failed: [ticket('certify-0123456789abcdef', { placement: 'failed' })] })).toEqual([]);
+  it('has one entry for all late orders of a location, and an order that is not at its POS in time has its own', () => {
+    const soon = { placement: 'waiting', problem: 'x', cause: { code: 'pos_failing' } } as const;
+    const unsent = [ticket('order-1', soon), ticket('order-2', soon)];
+    const late = ['17:20', '17:10'].map((time) =>
+      ticket(time, { memberState: 'preparing', requestedAt: `2027-01-31T${time}:00.000Z` }),
+    );
+    const alone = ticket('order-5', { memberState: 'preparing', locationId: 'club-2', requestedAt: AT });
+    const groups = needs({ unsent, late: [...late, alone] });
+    expect(
+      groups.map(({ title, count, needs }) => [title, count, ...needs.map(({ brief, href }) => [...brief, href])]),
+    ).toEqual([
+      [
+        'Not at the POS in time',
+        2,
+        ['club-1', 'POS failing', '/console/orders/order-1'],
+        ['club-1', 'POS failing', '/console/orders/order-2'],
+      ],
+      [
+        'Late orders',
+        3,
+        ['2 orders are late', '/console?location=club-1'],
+        ['1 order is late', '/console/orders/order-5'],
+      ],
+    ]);
+    expect(groups[1]?.needs[0]).toMatchObject({ name: 'club-1', since: Date.parse('2027-01-31T17:20:00.000Z') });
+    // Who has called about the location waits for its late orders, but not for those that its POS never got.
+    const called = { ...NO_CASE, kind: 'location', id: 'club-1', snoozedUntil: '2027-01-31T18:30:00.000Z' } as const;
+    const after = needs({ unsent, late }, { ...NO_ATTENTION, cases: [called] });
+    expect(after.map(({ needs, hidden }) => [needs.length, hidden.length])).toEqual([
+      [2, 0],
+      [0, 1],
+    ]);
   });
 
   it('shows the cause of a failed order in a few words, and the stored problem of held orders', () => {

@@ -90,7 +90,7 @@ describe('the sequence within a column', () => {
       order('young', { signalledAt: at(-1) }),
       order('old', { signalledAt: at(-50) }),
       order('late', { signalledAt: at(-10), requestedAt: at(-5) }),
-      order('later', { signalledAt: at(-10), requestedAt: at(-25) }),
+      order('later', { signalledAt: at(-30), requestedAt: at(-12) }),
       order('tried again', { signalledAt: at(-8), placement: 'waiting', problem: 'the POS is down' }),
       order('in doubt', { signalledAt: at(-2), placement: 'in_doubt', needsOperator: true }),
       order('held', { signalledAt: at(-3), needsOperator: true, placement: 'held', problem: 'paused' }),
@@ -117,7 +117,7 @@ describe('the sequence within a column', () => {
     ]);
     expect(ids(board, 'done')).toEqual(['last', 'first']);
     expect(ids(board, 'failed')).toEqual(['failed']);
-    expect(board.counts).toEqual({ open: 0, done: 2, failed: 1, troubled: 1 });
+    expect(board.counts).toEqual({ open: 0, done: 2, failed: 1 });
   });
 
   it('an order becomes late without an event, one minute after its due time', () => {
@@ -131,6 +131,30 @@ describe('the sequence within a column', () => {
     expect(board.changes()).toContain('sent');
     board.pass(NOW + 3 * MINUTE_MS);
     expect(board.changes()).toEqual(new Set());
+  });
+
+  it.each<[string, number | undefined, Partial<BoardOrder>]>([
+    ['that is 15 minutes late', 15, { requestedAt: at(0) }],
+    [
+      'that a pause holds until it is 15 minutes late',
+      15,
+      { requestedAt: at(0), placement: 'held', problem: 'paused' },
+    ],
+    ['that is ready for pickup', undefined, { requestedAt: at(0), memberState: 'ready_for_pickup' }],
+    ['of the kitchen without a time', undefined, {}],
+    ['that is ready, but not driven', 15, { requestedAt: at(0), memberState: 'ready_for_delivery' }],
+  ])('an order $0 needs a person after $1 minutes', (_, after, some) => {
+    expect(needed(order('order-1', some))).toEqual(after === undefined ? undefined : { after, trouble: 'late' });
+  });
+
+  it.each<[string, number | undefined, Partial<BoardOrder>]>([
+    ['that is retried until ten minutes before its time', 10, { requestedAt: at(20), problem: 'failing' }],
+    ['for now that is retried for ten minutes', 5, { signalledAt: at(-5), problem: 'failing' }],
+    ['in doubt that is retried', 10, { requestedAt: at(20), problem: 'failing', placement: 'in_doubt' }],
+    ['that only waits for its turn', undefined, { signalledAt: at(-5) }],
+  ])('an order $0 needs a person after $1 minutes, because it is not at the POS', (_, after, some) => {
+    const unsent = order('order-1', { placement: 'waiting', memberState: 'placed', ...some });
+    expect(needed(unsent)).toEqual(after === undefined ? undefined : { after, trouble: 'unsent' });
   });
 
   it('a pickup that was ready in time is not late, however long it waits', () => {
@@ -157,7 +181,17 @@ describe('the sequence within a column', () => {
     expect(ids(board, 'done')).toEqual([]);
     board.take([done], tomorrow);
     expect(ids(board, 'done')).toEqual([]);
-    expect(board.counts).toEqual({ open: 0, done: 0, failed: 0, troubled: 0 });
+    expect(board.counts).toEqual({ open: 0, done: 0, failed: 0 });
+  });
+
+  it('a test order leaves the board at its end, because who placed it was told', () => {
+    const test = 'certify-0123456789abcdef';
+    const board = boardOf([order(test), order('failed', { placement: 'failed', endedAt: at(-5) })]);
+    expect(ids(board, 'sent')).toEqual([test]);
+    board.take([order(test, { placement: 'failed', memberState: 'failed', endedAt: at(0) })], NOW);
+    expect([ids(board, 'sent'), ids(board, 'failed')]).toEqual([[], ['failed']]);
+    board.take([order(test, { memberState: 'picked_up', endedAt: at(0) })], NOW);
+    expect(board.counts).toEqual({ open: 0, done: 0, failed: 1 });
   });
 
   it('a failed order stays for a day, also after midnight', () => {
@@ -191,10 +225,9 @@ describe('a live update', () => {
     const board = boardOf([
       order('order-1', { memberState: 'placed', needsOperator: true, placement: 'held', problem: 'paused' }),
     ]);
-    expect(board.counts.troubled).toBe(1);
+    expect(ids(board, 'held')).toEqual(['order-1']);
     board.take([order('order-1')], NOW);
     expect(ids(board, 'held')).toEqual([]);
-    expect(board.counts.troubled).toBe(0);
   });
 
   it('a new board replaces the old one only when it is complete', () => {
@@ -305,6 +338,17 @@ const STATES: Partial<BoardOrder>[] = [
   { memberState: 'picked_up', endedAt: at(-2) },
   { memberState: 'failed', placement: 'failed', endedAt: at(-3) },
 ];
+
+/** After how many minutes an order needs a person because of the time, within two hours, and why. */
+function needed(one: BoardOrder): { after: number; trouble: string } | undefined {
+  const board = boardOf([one]);
+  for (let after = 0; after <= 120; after++) {
+    board.pass(NOW + after * MINUTE_MS);
+    const trouble = (['unsent', 'late'] as const).find((list) => board.lists[list].length > 0);
+    if (trouble !== undefined) return { after, trouble };
+  }
+  return undefined;
+}
 
 function ids(board: Board, list: ListName): string[] {
   return board.lists[list].map(({ id }) => id);

@@ -8,8 +8,8 @@ type Case = {
   closedAt: string | null;
 };
 
-/** A kind of need. The board also lists parts that were left out of orders. */
-export type NeedKind = AttentionKind | 'left_out';
+/** A kind of need. The board also lists parts that were left out of orders, and orders whose time has come. */
+export type NeedKind = AttentionKind | 'left_out' | 'unsent' | 'late';
 
 /** Only an answer ends these, so they are never snoozed. */
 const URGENT: ReadonlySet<NeedKind> = new Set(['in_doubt', 'cancel_by_phone']);

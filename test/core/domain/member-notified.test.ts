@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { NO_ORDERS } from '../../../console/board/create-board.ts';
 import { needsOf } from '../../../console/board/needs-of.ts';
 import { ticketOf } from '../../../console/board/ticket-of.ts';
 import { whatToDo } from '../../../console/orders/what-to-do.ts';
@@ -158,7 +159,7 @@ it.each(ENDS)('when %s: API, command line and board say that the member was %s',
   const onBoard = (await readBoard(system.pool)).orders.find((order) => order.serviceOrderId === id);
   if (onBoard === undefined) return expect(story.order?.erasedAt).toEqual(expect.any(String));
   const ticket = ticketOf(onBoard, Date.now(), 0);
-  const lists = { in_doubt: [], held: [], failed: [], left_out: [], [ticket.trouble ?? 'none']: [ticket] };
+  const lists = { ...NO_ORDERS, [ticket.trouble ?? 'none']: [ticket] };
   const needs = needsOf(lists, undefined, { location: '', integration: '', text: '' }, Date.now());
   if (ticket.trouble === 'failed') expect(needs[0]?.needs[0]?.detail).toContain(sentence);
   const isFailed = state === 'failed' || (last === 'failed' && isRead);

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { LiveMessage } from '../../../src/core/domain/live-message.ts';
 import type { ShownOrder } from '../../../console/wire.ts';
+import { NO_ORDERS } from '../../../console/board/create-board.ts';
 import { needsOf } from '../../../console/board/needs-of.ts';
 import { ticketOf } from '../../../console/board/ticket-of.ts';
 import { readBoard } from '../../../src/core/orders/read-board.ts';
@@ -166,7 +167,7 @@ it('an order is placed without its unusable optional fields; timeline, log and A
   expect(JSON.parse(line ?? '')).toMatchObject({ serviceOrderId: id, leftOut });
   const order = (await readBoard(system.pool)).orders.find((each) => each.serviceOrderId === id);
   if (order === undefined) throw new Error('it is not on the board');
-  const lists = { in_doubt: [], held: [], failed: [], left_out: [ticketOf(order, Date.now(), 0)] };
+  const lists = { ...NO_ORDERS, left_out: [ticketOf(order, Date.now(), 0)] };
   const [group] = needsOf(lists, undefined, { location: '', integration: '', text: '' }, Date.now());
   expect(group?.needs[0]?.detail).toBe(
     'club-1: without member, email (email unusable); member, phone (phone unusable)',
