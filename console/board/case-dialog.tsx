@@ -29,7 +29,7 @@ export function CaseDialog({ subject, name, isSilent, onClose }: AboutCaseDialog
           <CaseAndNotes
             path={path}
             care={care}
-            isClosed={'placement' in care ? isCaseClosed(care) : care.closedAt !== null}
+            isNeeded={'placement' in care ? !isCaseClosed(care) : care.closedAt === null}
             isSilent={isSilent}
             mayAct={may('operator', subject.locationId)}
             reload={loaded.again}

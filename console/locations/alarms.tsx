@@ -41,7 +41,7 @@ export function AlarmBanner({ alarm, location }: { alarm: Alarm; location: Shown
     <div class={`apart orders-banner ${tone}`}>
       <div>
         <p class="orders-sentence">
-          {what} since <Time at={since} />. Call the restaurant.
+          {what} since <Time at={since} />.{tone !== 'plain' && ' Call the restaurant.'}
         </p>
         {location !== undefined && <Contacts {...location} />}
       </div>

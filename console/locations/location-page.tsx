@@ -118,7 +118,7 @@ function Shown({
           <CaseAndNotes
             path={`/locations/${encodeURIComponent(locationId)}`}
             care={location}
-            isClosed={location.closedAt !== null}
+            isNeeded={location.closedAt === null}
             mayAct={may('operator', locationId)}
             isSilent={isSilent}
             reload={loaded.again}

@@ -109,8 +109,8 @@ function Who({ order: { member, fulfillment, placedAt } }: { order: CanonicalOrd
   return (
     <dl>
       <Fact name="Name" value={member.name} />
-      <Fact name="Phone" value={member.phone} />
-      <Fact name="Email" value={member.email} />
+      <Fact name="Phone" value={member.phone} opens="tel:" />
+      <Fact name="Email" value={member.email} opens="mailto:" />
       <Fact name="Member id" value={member.id} />
       {destination !== undefined && (
         <>
@@ -144,12 +144,13 @@ function Who({ order: { member, fulfillment, placedAt } }: { order: CanonicalOrd
   );
 }
 
-function Fact({ name, value }: { name: string; value: string | undefined }) {
+/** @param about.opens the scheme of its link */
+function Fact({ name, value, opens }: { name: string; value: string | undefined; opens?: 'tel:' | 'mailto:' }) {
   if (value === undefined || value === '') return null;
   return (
     <>
       <dt>{name}</dt>
-      <dd>{value}</dd>
+      <dd>{opens === undefined ? value : <a href={`${opens}${value}`}>{value}</a>}</dd>
     </>
   );
 }

@@ -73,7 +73,7 @@ export function OrderHead({ story }: { story: ShownOrder }) {
         )}
         {placement.finishedAt === null && (
           <>
-            <dt>Deadline</dt>
+            <dt>To be at the POS by</dt>
             <dd>
               <Time at={placement.deadlineAt} />
             </dd>

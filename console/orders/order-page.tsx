@@ -19,7 +19,7 @@ import { OrderStanding } from './order-standing.tsx';
 import './orders.css';
 import { Timeline } from './timeline.tsx';
 import { useStory } from './use-story.ts';
-import { isCaseClosed } from './what-to-do.ts';
+import { isCaseClosed, isWrong } from './what-to-do.ts';
 import { WhatWasOrdered } from './what-was-ordered.tsx';
 
 /** One order, live. */
@@ -68,7 +68,7 @@ function Story({ serviceOrderId }: { serviceOrderId: string }) {
                   <CaseAndNotes
                     path={`/orders/${encodeURIComponent(serviceOrderId)}`}
                     care={order}
-                    isClosed={isCaseClosed(order)}
+                    isNeeded={isWrong(order) && !isCaseClosed(order)}
                     mayAct={may('operator', locationOf(order))}
                     reload={story.again}
                   />

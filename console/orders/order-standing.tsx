@@ -66,9 +66,14 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
       {standing !== undefined && (
         <Banner
           standing={standing}
-          more={
+          call={
             <>
               {standing.canResolve && <WhereToLook story={story} />}
+              {isStandingBad && telephone}
+            </>
+          }
+          more={
+            <>
               {isHeld && at !== null && (
                 <>
                   <Others at={at} since={placement.signalledAt} />
@@ -84,13 +89,12 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
                   {() => <PosWords serviceOrderId={story.serviceOrderId} />}
                 </Reveal>
               )}
-              {isStandingBad && telephone}
             </>
           }
         >
           {standing.canRetry && (
             <WithRole needs="operator" at={at} to="To retry it">
-              <AskButton class={isHeld ? '' : 'primary'} onClick={() => setAsking('retry')}>
+              <AskButton class={isHeld || standing.canResolve ? '' : 'primary'} onClick={() => setAsking('retry')}>
                 Retry now
               </AskButton>
             </WithRole>
@@ -98,9 +102,7 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
           {standing.canResolve && (
             <WithRole needs="operator" at={at} to="To answer">
               <span>What did you learn?</span>
-              <AskButton class="primary" onClick={() => setAsking('there')}>
-                It is there
-              </AskButton>
+              <AskButton onClick={() => setAsking('there')}>It is there</AskButton>
               <AskButton onClick={() => setAsking('not there')}>It is not there</AskButton>
             </WithRole>
           )}
@@ -113,13 +115,11 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
         </Banner>
       )}
       {cancel !== undefined && (
-        <Banner standing={cancel} more={!isStandingBad && isCancelBad && telephone}>
+        <Banner standing={cancel} call={!isStandingBad && isCancelBad && telephone}>
           {cancel.canConclude && (
             <WithRole needs="operator" at={at} to="To enter the answer">
               <span>What did the restaurant say?</span>
-              <AskButton class="primary" onClick={() => setAsking('cancelled')}>
-                It cancelled the order
-              </AskButton>
+              <AskButton onClick={() => setAsking('cancelled')}>It cancelled the order</AskButton>
               <AskButton onClick={() => setAsking('continues')}>It did not cancel it</AskButton>
             </WithRole>
           )}
@@ -151,13 +151,11 @@ function Change({ story, onAsk, children }: AboutChange) {
   const change = howChangeStands(story);
   if (change === undefined) return null;
   return (
-    <Banner standing={change} more={change.canAnswer && children}>
+    <Banner standing={change} call={change.canAnswer && children}>
       {change.canAnswer && (
         <WithRole needs="operator" at={locationOf(story)} to="To enter the answer">
           <span>What did the restaurant say?</span>
-          <AskButton class="primary" onClick={() => onAsk('done')}>
-            Done
-          </AskButton>
+          <AskButton onClick={() => onAsk('done')}>Done</AskButton>
           <AskButton onClick={() => onAsk('too late')}>Too late</AskButton>
         </WithRole>
       )}
@@ -199,12 +197,13 @@ function WhereToLook({ story: { order, attempts, serviceOrderId } }: { story: Sh
 
 type AboutBanner = {
   standing: Banner;
-  more: ComponentChildren;
+  call: ComponentChildren;
+  more?: ComponentChildren;
   children: ComponentChildren;
 };
 
-/** @param about.more below the buttons @param about.children buttons, next to the sentence */
-function Banner({ standing, more, children }: AboutBanner) {
+/** @param about.call whom to ask before a button is pressed @param about.more below the buttons @param about.children buttons */
+function Banner({ standing, call, more, children }: AboutBanner) {
   const { tone, sentence, problem, isProblemLast, toDo, advice, nextAt, failsAt } = standing;
   return (
     <div class={`apart orders-banner ${tone}`}>
@@ -215,6 +214,7 @@ function Banner({ standing, more, children }: AboutBanner) {
             <Problem text={problem} />
           </div>
         )}
+        {call}
       </div>
       <div class="buttons">{children}</div>
       <div class="orders-more-about">
@@ -288,7 +288,7 @@ function Deadline({ at }: { at: string }) {
   if (ms < 0) return <>The deadline has passed: the order is not sent any more, and fails.</>;
   return (
     <>
-      It fails at <Time at={at} /> (in {duration(ms)}).
+      If it is not at the POS by <Time at={at} /> (in {duration(ms)}), it fails, and the member is notified.
     </>
   );
 }

@@ -6,6 +6,8 @@ import type { Step } from '../../src/core/domain/remedy.ts';
 import type { ShownOrder } from '../wire.ts';
 import { saysOf } from '../../src/core/domain/explain-failure.ts';
 import { helpWith, PAUSES } from '../../src/core/domain/explain-cause.ts';
+import { howCancelStands } from './how-cancel-stands.ts';
+import { howChangeStands } from './how-change-stands.ts';
 
 /** The state of an order at its POS, and what an operator can do. */
 export type Standing = {
@@ -59,7 +61,7 @@ export function whatToDo(story: ShownOrder): Standing | undefined {
   }
   if (state === 'in_doubt' && underWay) {
     const advice = 'A call to the POS is running. When it ends, usually within 30 seconds, you can answer.';
-    return { ...about, tone: 'busy', sentence: IN_DOUBT, advice };
+    return { ...about, tone: 'busy', sentence: 'The POS may have the order', advice };
   }
   if (state === 'in_doubt' && nextAttemptAt === null) {
     const sentence = `Is ${order?.callOutCode ?? 'the order'} at the POS?`;
@@ -73,8 +75,8 @@ export function whatToDo(story: ShownOrder): Standing | undefined {
     };
   }
   if (state === 'in_doubt') {
-    const advice = 'The POS is queried again automatically. If you can check the POS, you can resolve it sooner.';
-    return { ...about, tone: 'warn', sentence: IN_DOUBT, advice };
+    const sentence = 'The POS may have the order. It is tried again, without a second ticket';
+    return { ...about, tone: 'warn', sentence, advice: 'If you can look at the POS, you can answer sooner.' };
   }
   if (underWay) return { ...about, tone: 'busy', sentence: 'The order is being sent', advice: '' };
   if (state === 'held') {
@@ -84,8 +86,6 @@ export function whatToDo(story: ShownOrder): Standing | undefined {
     problem === null ? 'The order is on its way to the POS' : 'The last try failed. The order is retried';
   return { ...about, tone: problem === null ? 'busy' : 'warn', sentence, advice: '' };
 }
-
-const IN_DOUBT = 'In doubt: the POS may have the order';
 
 function paused({ problem, cause }: ShownOrder['placement']): Standing {
   const byPos = cause?.code === 'location_paused_by_pos';
@@ -104,6 +104,12 @@ function paused({ problem, cause }: ShownOrder['placement']): Standing {
 /** The reports that a person has to check, until the case is closed. */
 export function conflictsOf(story: ShownOrder): ShownOrder['history'] {
   return story.history.filter((event) => event.conflict && !isClosed(story, Date.parse(event.recordedAt)));
+}
+
+/** Whether something is wrong, so that somebody may have to take care of it. */
+export function isWrong(story: ShownOrder): boolean {
+  const tones = [whatToDo(story), howCancelStands(story), howChangeStands(story)].map((each) => each?.tone);
+  return conflictsOf(story).length > 0 || tones.some((tone) => tone === 'bad' || tone === 'warn');
 }
 
 /** Whether the case is closed, and no problem came later that closing it settles. */
@@ -141,8 +147,8 @@ export function retryMeans({ placement, order }: ShownOrder, now: number): strin
   }
   if (state === 'in_doubt') {
     return [
-      'The POS is queried now instead of later. This makes no second ticket: the POS recognises a repeat by its key, or is ' +
-        'first queried for the order.',
+      'The order is tried again now instead of later, without a second ticket: the POS recognises a repeat by its key, ' +
+        'or is first asked for the order.',
     ];
   }
   if (Date.parse(placement.deadlineAt) < now) {
@@ -193,7 +199,8 @@ export function answersMean(
   }
   return {
     there,
-    notThere: 'The order is sent again at once. If you are wrong, the kitchen gets a second ticket and cooks it twice.',
+    notThere:
+      'The order is sent again at once, without asking the POS. If you are wrong, the kitchen may get a second ticket and cook it twice.',
   };
 }
 

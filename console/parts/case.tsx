@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
 import { AskButton } from './ask-button.tsx';
-import { findNamed, nobodyNamed } from '../../src/core/domain/find-named.ts';
 import { ask } from '../api.ts';
 import { session } from '../sign-in.ts';
 import { announce } from './announce.ts';
@@ -15,7 +14,7 @@ import type { Care, RecordedAction } from '../wire.ts';
 
 type About = { path: string; reload: () => void };
 type Shown = Care & { actions: readonly RecordedAction[] };
-type AboutCase = About & { care: Shown; isClosed: boolean; mayAct: boolean; isSilent?: boolean };
+type AboutCase = About & { care: Shown; isNeeded: boolean; mayAct: boolean; isSilent?: boolean };
 type Asking = { path: string; onClose: () => void; meanwhile: Meanwhile };
 type Dialog = 'hand over' | 'close' | 'snooze';
 
@@ -49,11 +48,11 @@ export function Holder({ holder, takenAt, givenBy, what }: NonNullable<Care['cas
 /**
  * Who takes care of an order or a location, and what people wrote about it.
  * @param about.path its path in the operator API, such as `/orders/x`
- * @param about.isClosed true if its case is closed, and nothing came later that closing settles
+ * @param about.isNeeded false if nothing is wrong with it, or its case is closed and nothing came later
  * @param about.isSilent true if it is on the board because its POS is silent or does not answer
  */
 export function CaseAndNotes({ path, care, reload, ...about }: AboutCase) {
-  const { isClosed, mayAct, isSilent = false } = about;
+  const { isNeeded, mayAct, isSilent = false } = about;
   const { case: taken, snoozedUntil, notes } = care;
   const [dialog, setDialog] = useState<Dialog>();
   const [problem, setProblem] = useState<string>();
@@ -107,7 +106,12 @@ export function CaseAndNotes({ path, care, reload, ...about }: AboutCase) {
         </p>
       )}
       {taken === null && !isSnoozed && (
-        <p>{(isClosed && lastOf(care, ({ action }) => action === 'close case')) || 'Nobody has this one'}.</p>
+        <p>
+          {isNeeded
+            ? 'Nobody has this one'
+            : (lastOf(care, ({ action }) => action === 'close case') ?? 'It needs nobody')}
+          .
+        </p>
       )}
       {mayAct && (
         <div class="buttons">
@@ -122,7 +126,7 @@ export function CaseAndNotes({ path, care, reload, ...about }: AboutCase) {
             </button>
           )}
           {taken !== null && <AskButton onClick={() => setDialog('hand over')}>Hand over</AskButton>}
-          {(taken !== null || !isClosed) && <AskButton onClick={() => setDialog('close')}>Close the case</AskButton>}
+          {(taken !== null || isNeeded) && <AskButton onClick={() => setDialog('close')}>Close the case</AskButton>}
           {isSnoozed ? (
             <button
               type="button"
@@ -131,7 +135,7 @@ export function CaseAndNotes({ path, care, reload, ...about }: AboutCase) {
               Show the alarm
             </button>
           ) : (
-            <AskButton onClick={() => setDialog('snooze')}>Snooze</AskButton>
+            (isNeeded || isSilent) && <AskButton onClick={() => setDialog('snooze')}>Snooze</AskButton>
           )}
         </div>
       )}
@@ -184,10 +188,9 @@ function HandOver({ path, ...about }: Asking) {
   const [to, setTo] = useState('');
   const loaded = useLoaded((signal) => ask<{ people: string[] }>('GET', `${path}/case/people`, { signal }), [path]);
   const names = (loaded.value?.people ?? []).filter((name) => name !== myName());
-  const holder = findNamed(to, names);
   const handOver = async (): Promise<void> => {
-    await ask('PUT', `${path}/case`, { body: { to: holder } });
-    announce(`${holder} has this one`);
+    await ask('PUT', `${path}/case`, { body: { to } });
+    announce(`${to} has this one`);
   };
   return (
     <Confirm
@@ -199,7 +202,7 @@ function HandOver({ path, ...about }: Asking) {
     >
       <Loading loaded={loaded}>
         {() => (
-          <Text
+          <Choice
             id="case-to"
             label="To whom"
             hint={
@@ -208,10 +211,9 @@ function HandOver({ path, ...about }: Asking) {
                 : 'A person with the role operator here. They see that you gave it to them.'
             }
             isRequired
-            offers={names.map((name) => [name] as const)}
-            problem={to.trim() !== '' && holder === undefined ? nobodyNamed(to, names) : undefined}
+            options={[['', 'Choose …'], ...names.map((name) => [name, name] as const)]}
             value={to}
-            onWrite={setTo}
+            onChoose={setTo}
           />
         )}
       </Loading>

@@ -6,6 +6,7 @@ import {
   conflictSays,
   conflictsOf,
   isCaseClosed,
+  isWrong,
   refreshAfterMs,
   retryMeans,
   whatToDo,
@@ -93,6 +94,27 @@ describe('the actions of an order', () => {
 
   it('an order that needs an answer is named by its call-out code in the question', () => {
     expect(whatToDo(story(asks))).toMatchObject({ sentence: 'Is K472 at the POS?', isProblemLast: true });
+  });
+
+  it('an order in doubt that is retried makes no second ticket, and the question waits for a person', () => {
+    const retried = story({ state: 'in_doubt', problem: 'no answer' });
+    const told = [whatToDo(retried)?.sentence, ...retryMeans(retried, NOW)];
+    expect(told).toEqual(told.map(() => expect.stringContaining('tried again')));
+    expect(told).toEqual(told.map(() => expect.stringContaining('without a second ticket')));
+    expect(whatToDo(story(asks))?.advice).toBe('We do not send it again by ourselves.');
+  });
+
+  it('only an order with something wrong needs somebody', () => {
+    expect([story(), story(sent)].map((each) => isWrong({ ...each, cancellation: null, history: [] }))).toEqual([
+      false,
+      false,
+    ]);
+    expect([story(failed), story(asks), story({ problem: '503' }), both].map(isWrong)).toEqual([
+      true,
+      true,
+      true,
+      true,
+    ]);
   });
 
   it('an order that is at its POS or withdrawn has no actions', () => {
@@ -328,7 +350,7 @@ describe('a confirmation', () => {
       'the location is paused',
     );
     expect(retryMeans(story({}, null), NOW).join()).toContain('fetched');
-    expect(retryMeans(story({ state: 'in_doubt' }), NOW).join()).toContain('no second ticket');
+    expect(retryMeans(story({ state: 'in_doubt' }), NOW).join()).toContain('without a second ticket');
     expect(retryMeans(story({ state: 'failed' }, null), NOW).join()).toContain('starts again');
   });
 
@@ -343,7 +365,7 @@ describe('a confirmation', () => {
 
   it('warns of a second ticket before the answer "not there"', () => {
     const wanted = { ...story(asks), cancellation: null };
-    expect(answersMean(wanted, NOW).notThere).toMatch(/sent again at once.*second ticket/);
+    expect(answersMean(wanted, NOW).notThere).toMatch(/sent again at once, without asking the POS.*second ticket/);
     expect(answersMean(story(asks), NOW).notThere).toContain('withdrawn');
     expect(answersMean(story(asks), NOW).there).toContain('nobody cooks it');
   });

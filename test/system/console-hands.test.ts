@@ -96,7 +96,7 @@ it('the boards of other people show who has taken a case, and who gave it to the
   await says(grace.getByRole('region', { name: 'Case and notes' }), 'You have this one');
   await says(ann, 'Grace has it');
   await press(grace, 'Hand over …');
-  await grace.getByLabel('To whom').fill('ann');
+  await grace.getByLabel('To whom').selectOption('Ann');
   await confirm(grace, 'Hand over this case', 'Hand over');
   await says(grace.getByRole('region', { name: 'Case and notes' }), 'Ann has this one');
   await says(ann, /^You have it, given to you by Grace, (just now|\d+ s ago)/);

@@ -161,6 +161,11 @@ describe('an order in doubt', () => {
 
   it('gets no second ticket after a person answers that it is at the POS', async () => {
     const { page, serviceOrderId } = await inDoubt();
+    // First whom to ask, then the answers. Neither looks like the right one.
+    const order = await standing(page).locator('a[href^="tel:"], .faint, button').allTextContents();
+    expect(order.slice(-3)).toEqual(['It is there …', 'It is not there …', 'Cancel the order …']);
+    expect(order[0]).toMatch(/telephone|\+/);
+    expect(await standing(page).locator('.primary').count()).toBe(0);
     await page.getByRole('button', { name: 'It is there' }).click();
     await says(page, /If you are wrong, nobody cooks it/);
     await page.getByLabel('Its id at the POS').fill('8F2K');
