@@ -96,6 +96,19 @@ export async function readActionsAt(pool: Pool, locationId: string): Promise<Rec
   return actions.map(toRecorded);
 }
 
+/** The actions that change whether and how the orders of a location are sent. */
+const CHANGES = new Set(['put', 'change', 'connect', 'connect by link', 'disconnect', 'pause', 'resume']);
+
+/** Reads what was changed at a location between two times: why a held order went through. */
+export async function readChangesAt(
+  pool: Pool,
+  locationId: string,
+  { since, until }: Pick<AuditFilter, 'since' | 'until'>,
+): Promise<RecordedAction[]> {
+  const { actions } = await readAudit(pool, { locations: [locationId], since, until }, { limit: OF_ORDER });
+  return actions.filter(({ action, outcome }) => CHANGES.has(action) && outcome === 'done').map(toRecorded);
+}
+
 /**
  * Reads the newest actions about an order, oldest first.
  * @param webhookIds the order's webhooks, because reading or replaying one of them is an action about the order

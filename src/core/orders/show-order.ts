@@ -19,7 +19,7 @@ import { ESTIMATED, reasonCodeAt } from '../live/outbox.ts';
 import { IS_FOLLOWED } from '../live/record-followed.ts';
 import { ListedWebhook } from '../replay/list-webhooks.ts';
 import { Care, careOf } from '../cases/cases.ts';
-import { RecordedAction, readActionsAbout } from '../operators/read-audit.ts';
+import { RecordedAction, readActionsAbout, readChangesAt } from '../operators/read-audit.ts';
 import { NEEDS } from './needs-person.ts';
 import { ListedOrder, nextAttemptAt as nextOf, REFRESH_FAILURE, RefreshFailure } from './list-orders.ts';
 import { CHANGED_PATHS, TIME_ZONE, TOLD, type ToldChange } from './read-contents.ts';
@@ -211,7 +211,9 @@ export const ShownOrder = z.object({
     )
     .meta({ description: 'What contacts of its restaurant were told about it, and their answers.' }),
   actions: z.array(RecordedAction).meta({
-    description: "Operators' actions, reads and refused attempts about the order and its webhooks; the newest 200.",
+    description:
+      "Operators' actions, reads and refused attempts about the order and its webhooks, the newest 200, and what they " +
+      'changed at its location while it was not at the POS.',
   }),
   ...Care,
 });
@@ -348,7 +350,12 @@ async function readShown(
     webhookId,
     ...(replayOf === null ? [] : [replayOf]),
   ]);
-  const actions = await readActionsAbout(pool, serviceOrderId, [...new Set(webhookIds)]);
+  const about = await readActionsAbout(pool, serviceOrderId, [...new Set(webhookIds)]);
+  const { locationId, signalledAt, finishedAt } = placement;
+  const until = finishedAt === null ? undefined : new Date(finishedAt);
+  const changes =
+    locationId === null ? [] : await readChangesAt(pool, locationId, { since: new Date(signalledAt), until });
+  const actions = [...about, ...changes].toSorted((one, other) => Number(one.auditId) - Number(other.auditId));
   const change = row.change && inWords(row.change);
   return { ...row, serviceOrderId, notified, placement, order, change, live, actions };
 }

@@ -237,6 +237,12 @@ describe('a pause by an operator with an end', () => {
     const { pausedUntil } = await shown();
     expect((pausedUntil?.getTime() ?? 0) - Date.now()).toBeGreaterThan(29 * 60_000);
     expect(await shown()).toMatchObject({ pausedReason: 'The oven is broken.', pausedBy: 'OPERATOR_TOKEN' });
+    // It stands in the story of the order that it holds, and not of one that was at its POS before.
+    const told = async (id: string): Promise<unknown[]> =>
+      ((await operator.get(`/orders/${id}`)).body['timeline'] as { what: string; details: { action?: string } }[])
+        .filter(({ details }) => details.action === 'pause')
+        .map(({ what }) => what);
+    expect([await told('order-1'), await told('order-2')]).toEqual([['action'], []]);
     await pass();
     expect(await endPauses(pool)).toEqual(ENDED);
     expect(await shown()).toMatchObject(OPEN);
