@@ -1,6 +1,7 @@
 /**
  * Runs the ordering platform, the POS and Pub/Sub in their own process, so that their work does not count as the
- * service's. The argument is the number of locations. The first message is answered with the addresses, every later one
+ * service's. The arguments are the number of locations, and of those whose POS is ill: the first hangs, the others answer
+ * 503. The first message is answered with the addresses, every later one
  * with what happened since the previous message. The process ends when its parent disconnects.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -39,7 +40,7 @@ const TOPIC = 'order-status';
 /** Milliseconds from a ticket to its answer. */
 const POS_TAKES_MS = 50;
 
-const locations = Number(process.argv[2]);
+const [locations = 0, ill = 0] = process.argv.slice(2).map(Number);
 const nthOf = (serviceOrderId: string): number => Number(serviceOrderId.slice('order-'.length));
 /** As webhooks name it. */
 const idOf = (serviceOrderId: string): string => `pos-${nthOf(serviceOrderId)}`;
@@ -57,6 +58,11 @@ platform.answer = (serviceOrderId) => {
   return undefined;
 };
 const now = (): number => performance.timeOrigin + performance.now();
+pos.behave = ({ order }) => {
+  const nth = nthOf(order.serviceOrderId) % locations;
+  if (nth >= ill) return undefined;
+  return nth === 0 ? 'hang' : { status: 503 };
+};
 let tickets: Happened['tickets'] = [];
 pos.onTicket = async ({ serviceOrderId }) => {
   tickets.push([nthOf(serviceOrderId), now()]);
