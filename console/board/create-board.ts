@@ -183,7 +183,7 @@ function ticketsOf(orders: ReadonlyMap<string, BoardOrder>, now: number): Map<st
 }
 
 /**
- * Nobody's midnight hides a failed order: it stays for a day. Who placed a test order was told its end at once.
+ * Nobody's midnight hides a failed order: it stays for a day. The person who placed a test order saw its end.
  * @param today midnight in the reader's time zone
  */
 function isOver({ id, column, endedAt }: Ticket, today: number, now: number): boolean {

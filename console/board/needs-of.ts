@@ -45,9 +45,9 @@ export type NeedGroup = {
   /** What to do, in a few words. */
   hint: string;
   /** True if it affects all orders. */
-  isWide?: true;
+  isWide: boolean;
   /** True if the first step is a call to the restaurant. */
-  isCall?: true;
+  isCall: boolean;
   needs: Need[];
   /** Needs that somebody has snoozed, or whose case was closed. */
   hidden: Need[];
@@ -60,11 +60,28 @@ export function isSilent({ key }: Need): boolean {
   return /^(silent|unreachable|late):/.test(key);
 }
 
-/** A group before hidden needs are taken out. @param count if it stands for more than its needs do */
-type Listed = Omit<NeedGroup, 'hidden' | 'count'> & { count?: number };
+/** Title, tone and hint of each group, from the worst to the mildest. */
+const GROUPS: Readonly<Record<NeedKind, readonly [title: string, tone: NeedGroup['tone'], hint: string]>> = {
+  unnotified: ['Members are not being notified', 'bad', 'See which way does not take them: expediter live show'],
+  in_doubt: ['In doubt', 'bad', 'Ask whether the ticket is there.'],
+  cancel_by_phone: ['Cancel by phone', 'bad', 'Call, then enter the answer.'],
+  conflict: ['Conflicts', 'bad', 'Ask which status is right.'],
+  failed: ['Failed orders', 'bad', 'You may have to call the member.'],
+  unsent: ['Not at the POS in time', 'bad', 'It is retried. Ask what is wrong.'],
+  changed: ['Changed after it was sent', 'bad', 'Call, then enter the answer.'],
+  held: ['On hold', 'warn', 'Fix the cause.'],
+  late: ['Late orders', 'warn', 'Ask when they are ready.'],
+  left_out: ['Left out', 'warn', 'Ask the platform to correct it.'],
+  unreachable: ['POS systems that do not answer', 'bad', 'Call the restaurant or the vendor.'],
+  silent: ['Silent locations', 'warn', 'Call the restaurant.'],
+  contacts: ['Restaurants not notified', 'warn', 'Call, and correct the contact.'],
+  dropped: ['Dropped webhooks', 'warn', 'Fix the reason, then replay.'],
+};
+/** Groups for which nobody calls a restaurant. */
+const NO_CALL: readonly NeedKind[] = ['unnotified', 'left_out'];
 
 /** What the filter looks at. */
-type About = {
+type Filtered = {
   locationId: string | null;
   integration?: string | null;
   serviceOrderId?: string;
@@ -79,7 +96,7 @@ export function needsOf(
   now: number,
 ): NeedGroup[] {
   const text = filter.text.trim().toLowerCase();
-  const within = <Each extends About>(all: readonly Each[] = []): Each[] =>
+  const within = <Each extends Filtered>(all: readonly Each[] = []): Each[] =>
     all.filter(
       ({ locationId, integration = null, serviceOrderId = '', callOutCode = '' }) =>
         (filter.location === '' || locationId === filter.location) &&
@@ -93,109 +110,53 @@ export function needsOf(
   const isFiltered = byPhone.length < (attention?.cancelByPhone.length ?? 0);
 
   const cases = new Map(attention?.cases.map((each) => [`${each.kind} ${each.id}`, each]));
-  const groups: Listed[] = [
-    ofUnnotified(attention?.unnotified ?? null),
-    {
-      kind: 'in_doubt',
-      title: 'In doubt',
-      isCall: true,
-      tone: 'bad',
-      hint: 'Ask whether the ticket is there.',
-      needs: lists.in_doubt.map(ofOrder),
-    },
-    {
-      kind: 'cancel_by_phone',
-      title: 'Cancel by phone',
-      isCall: true,
-      tone: 'bad',
-      hint: 'Call, then enter the answer.',
-      needs: byPhone.map(ofCancel),
-      ...(!isFiltered && { count: attention?.cancelByPhoneTotal ?? 0 }),
-    },
-    {
-      kind: 'conflict',
-      title: 'Conflicts',
-      isCall: true,
-      tone: 'bad',
-      hint: 'Ask which status is right.',
-      needs: within(attention?.conflicts).map(ofConflict),
-    },
-    {
-      kind: 'failed',
-      title: 'Failed orders',
-      isCall: true,
-      tone: 'bad',
-      hint: 'You may have to call the member.',
-      needs: lists.failed.map(ofOrder),
-    },
-    {
-      kind: 'unsent',
-      title: 'Not at the POS in time',
-      isCall: true,
-      tone: 'bad',
-      hint: 'It is retried. Ask what is wrong.',
-      needs: lists.unsent.map(ofOrder),
-    },
-    {
-      kind: 'changed',
-      title: 'Changed after it was sent',
-      isCall: true,
-      tone: 'bad',
-      hint: 'Call, then enter the answer.',
-      needs: within(attention?.changed).map(ofChange),
-    },
-    {
-      kind: 'held',
-      title: 'On hold',
-      isCall: true,
-      tone: 'warn',
-      hint: 'Fix the cause.',
-      needs: ofHeld(lists.held, ({ id }) => Boolean(cases.get(`order ${id}`)?.holder)),
-      count: lists.held.length,
-    },
-    {
-      kind: 'late',
-      title: 'Late orders',
-      isCall: true,
-      tone: 'warn',
-      hint: 'Ask when they are ready.',
-      needs: ofLate(lists.late),
-      count: lists.late.length,
-    },
-    {
-      kind: 'left_out',
-      title: 'Left out',
-      tone: 'warn',
-      hint: 'Ask the platform to correct it.',
-      needs: lists.left_out.map(ofLacking),
-    },
-    ofUnreachable(within(attention?.unreachable)),
-    ofSilent(within(attention?.silent)),
+  const found: Record<NeedKind, Need[]> = {
+    unnotified: attention?.unnotified ? [ofUnnotified(attention.unnotified)] : [],
+    in_doubt: lists.in_doubt.map(ofOrder),
+    cancel_by_phone: byPhone.map(ofCancel),
+    conflict: within(attention?.conflicts).map(ofConflict),
+    failed: lists.failed.map(ofOrder),
+    unsent: lists.unsent.map(ofOrder),
+    changed: within(attention?.changed).map(ofChange),
+    held: ofHeld(lists.held, ({ id }) => Boolean(cases.get(`order ${id}`)?.holder)),
+    late: ofLate(lists.late),
+    left_out: lists.left_out.map(ofLacking),
+    unreachable: within(attention?.unreachable).map(ofUnreachable),
+    silent: within(attention?.silent).map(ofSilent),
     // A process of the previous version does not send this list.
-    ofUnreachedContacts(within((attention as Partial<Attention> | undefined)?.unreachedContacts)),
-    ofDropped(within(attention?.dropped)),
-  ];
-  return groups.filter(({ needs }) => needs.length > 0).map((group) => withCases(group, cases, now));
+    contacts: within((attention as Partial<Attention> | undefined)?.unreachedContacts).map(ofUnreachedContacts),
+    dropped: within(attention?.dropped).map(ofDropped),
+  };
+  const more = isFiltered ? 0 : (attention?.cancelByPhoneTotal ?? 0) - byPhone.length;
+  return (Object.keys(GROUPS) as NeedKind[])
+    .filter((kind) => found[kind].length > 0)
+    .map((kind) => groupOf(kind, found[kind], { cases, now, more: kind === 'cancel_by_phone' ? more : 0 }));
 }
 
-function withCases(group: Listed, cases: ReadonlyMap<string, BoardCase>, now: number): NeedGroup {
+type About = { cases: ReadonlyMap<string, BoardCase>; now: number; more: number };
+
+/** @param about.more the number of needs that are not listed */
+function groupOf(kind: NeedKind, all: readonly Need[], { cases, now, more }: About): NeedGroup {
+  const [title, tone, hint] = GROUPS[kind];
   const [needs, hidden]: [Need[], Need[]] = [[], []];
-  for (const need of group.needs) {
+  for (const need of all) {
     const { subject, since } = need;
     const its = subject && cases.get(`${subject.kind} ${subject.id}`);
-    const list = isHidden(group.kind, its, since, now) ? hidden : needs;
+    const list = isHidden(kind, its, since, now) ? hidden : needs;
     const { holder, takenAt, givenBy = null } = its ?? {};
     list.push(holder && takenAt ? { ...need, taken: { holder, takenAt, givenBy } } : need);
   }
-  return { ...group, needs, hidden, count: (group.count ?? sum(group.needs)) - sum(hidden) };
+  const ways = { isWide: kind === 'unnotified', isCall: !NO_CALL.includes(kind) };
+  return { kind, title, tone, hint, ...ways, needs, hidden, count: sum(needs) + more };
 }
 
 function sum(counted: readonly { count: number }[]): number {
   return counted.reduce((all, { count }) => all + count, 0);
 }
 
-function ofLocation(locationId: string, count = 1): Pick<Need, 'name' | 'subject' | 'count'> {
-  return { name: locationName(locationId), subject: { kind: 'location', id: locationId, locationId }, count };
+function ofLocation(locationId: string, count = 1): Pick<Need, 'name' | 'href' | 'subject' | 'count'> {
+  const subject = { kind: 'location', id: locationId, locationId } as const;
+  return { name: locationName(locationId), href: pageOf.location(locationId), subject, count };
 }
 
 type Named = { serviceOrderId: string; locationId: string | null; callOutCode: string | null };
@@ -217,110 +178,64 @@ function placeAnd({ locationId }: Pick<Named, 'locationId'>, ...facts: (string |
 }
 
 /** Live messages that are not published. They may concern any order. */
-function ofUnnotified(unnotified: Attention['unnotified']): Listed {
-  const { messages = 0, orders = 0, oldestAppliedAt = '', serviceOrderId = '', stoppedAt = null } = unnotified ?? {};
-  const what = `${many(messages, 'update')} of ${many(orders, 'order')} ${messages === 1 ? 'waits' : 'wait'}`;
+function ofUnnotified(unnotified: NonNullable<Attention['unnotified']>): Need {
+  const { messages, orders, oldestAppliedAt, serviceOrderId, stoppedAt } = unnotified;
   const why =
     stoppedAt === null
       ? 'The platform does not take them. They are sent automatically, in order, when it does.'
       : `STATUS_WEBHOOK_URL was stopped, because it failed for too long or is gone. They are sent after: expediter live resume`;
   return {
-    kind: 'unnotified',
-    title: 'Members are not being notified',
-    tone: 'bad',
-    hint: 'See which way does not take them: expediter live show',
-    isWide: true,
-    needs:
-      unnotified === null
-        ? []
-        : [
-            {
-              key: 'unnotified',
-              href: pageOf.order(serviceOrderId),
-              name: what,
-              brief: [why],
-              detail: why,
-              count: orders,
-              since: Date.parse(oldestAppliedAt),
-            },
-          ],
+    key: 'unnotified',
+    href: pageOf.order(serviceOrderId),
+    name: `${many(messages, 'update')} of ${many(orders, 'order')} ${messages === 1 ? 'waits' : 'wait'}`,
+    brief: [why],
+    detail: why,
+    count: orders,
+    since: Date.parse(oldestAppliedAt),
   };
 }
 
-function ofUnreachable(unreachable: readonly Attention['unreachable'][number][]): Listed {
+function ofUnreachable({ locationId, integration, since }: Attention['unreachable'][number]): Need {
   return {
-    kind: 'unreachable',
-    title: 'POS systems that do not answer',
-    isCall: true,
-    tone: 'bad',
-    hint: 'Call the restaurant or the vendor.',
-    needs: unreachable.map((each) => ({
-      key: `unreachable:${each.locationId}`,
-      ...ofLocation(each.locationId),
-      href: pageOf.location(each.locationId),
-      brief: [`no answer from ${vendorName(each.integration)}`],
-      detail: `${vendorName(each.integration)} does not answer. Its orders are tried again`,
-      since: Date.parse(each.since),
-    })),
+    key: `unreachable:${locationId}`,
+    ...ofLocation(locationId),
+    brief: [`no answer from ${vendorName(integration)}`],
+    detail: `${vendorName(integration)} does not answer. Its orders are tried again`,
+    since: Date.parse(since),
   };
 }
 
-function ofSilent(silent: readonly Attention['silent'][number][]): Listed {
+function ofSilent({ locationId, sent, oldestSentAt }: Attention['silent'][number]): Need {
   return {
-    kind: 'silent',
-    title: 'Silent locations',
-    isCall: true,
-    tone: 'warn',
-    hint: 'Call the restaurant.',
-    needs: silent.map((each) => ({
-      key: `silent:${each.locationId}`,
-      ...ofLocation(each.locationId),
-      href: pageOf.location(each.locationId),
-      brief: [`${many(each.sent, 'ticket')} without a report`],
-      detail: `${many(each.sent, 'ticket')} sent, and the POS has sent nothing since`,
-      since: Date.parse(each.oldestSentAt),
-    })),
+    key: `silent:${locationId}`,
+    ...ofLocation(locationId),
+    brief: [`${many(sent, 'ticket')} without a report`],
+    detail: `${many(sent, 'ticket')} sent, and the POS has sent nothing since`,
+    since: Date.parse(oldestSentAt),
   };
 }
 
-function ofUnreachedContacts(unreachedContacts: readonly Attention['unreachedContacts'][number][]): Listed {
+function ofUnreachedContacts({ locationId, count, lastProblem, lastAt }: Attention['unreachedContacts'][number]): Need {
   return {
-    kind: 'contacts',
-    title: 'Restaurants not notified',
-    isCall: true,
-    tone: 'warn',
-    hint: 'Call, and correct the contact.',
-    needs: unreachedContacts.map((each) => ({
-      key: `unreachedContacts:${each.locationId}`,
-      ...ofLocation(each.locationId),
-      href: pageOf.location(each.locationId),
-      brief: [each.lastProblem ?? many(each.count, 'message')],
-      detail: [`${many(each.count, 'message')} not sent`, saysOf(each.lastProblem)].filter(Boolean).join(': '),
-      since: Date.parse(each.lastAt),
-    })),
+    key: `unreachedContacts:${locationId}`,
+    ...ofLocation(locationId),
+    brief: [lastProblem ?? many(count, 'message')],
+    detail: [`${many(count, 'message')} not sent`, saysOf(lastProblem)].filter(Boolean).join(': '),
+    since: Date.parse(lastAt),
   };
 }
 
-function ofDropped(dropped: readonly Attention['dropped'][number][]): Listed {
+function ofDropped({ locationId, integration, count, ...last }: Attention['dropped'][number]): Need {
+  const webhooks = many(count, 'webhook');
   return {
-    kind: 'dropped',
-    title: 'Dropped webhooks',
-    isCall: true,
-    tone: 'warn',
-    hint: 'Fix the reason, then replay.',
-    needs: dropped.map((each) => ({
-      key: `dropped:${each.locationId}:${each.integration}`,
-      ...ofLocation(each.locationId, each.count),
-      href: `/console/webhooks${query({ outcome: 'dropped', location: each.locationId })}`,
-      brief: [many(each.count, 'webhook'), `of ${vendorName(each.integration)}`],
-      detail: [
-        `${many(each.count, 'webhook')} of ${vendorName(each.integration)}`,
-        each.lastReason && inPlainWords(each.lastReason),
-      ]
-        .filter(Boolean)
-        .join(': '),
-      since: Date.parse(each.lastReceivedAt),
-    })),
+    key: `dropped:${locationId}:${integration}`,
+    ...ofLocation(locationId, count),
+    href: `/console/webhooks${query({ outcome: 'dropped', location: locationId })}`,
+    brief: [webhooks, `of ${vendorName(integration)}`],
+    detail: [`${webhooks} of ${vendorName(integration)}`, last.lastReason && inPlainWords(last.lastReason)]
+      .filter(Boolean)
+      .join(': '),
+    since: Date.parse(last.lastReceivedAt),
   };
 }
 

@@ -30,7 +30,7 @@ export function Needs({ filter, children }: { filter: Filter; children: Componen
   useAnnounced(all, JSON.stringify(filter));
   const showGroups = (isWide: boolean) =>
     groups
-      .filter((group) => (group.isWide ?? false) === isWide)
+      .filter((group) => group.isWide === isWide)
       .map((group) => <Group key={group.title} group={group} onOpen={setOpened} />);
 
   return (

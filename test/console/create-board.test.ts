@@ -184,7 +184,7 @@ describe('the sequence within a column', () => {
     expect(board.counts).toEqual({ open: 0, done: 0, failed: 0 });
   });
 
-  it('a test order leaves the board at its end, because who placed it was told', () => {
+  it('a test order leaves the board at its end, because the person who placed it saw the end', () => {
     const test = 'certify-0123456789abcdef';
     const board = boardOf([order(test), order('failed', { placement: 'failed', endedAt: at(-5) })]);
     expect(ids(board, 'sent')).toEqual([test]);
