@@ -134,6 +134,7 @@ function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSign
     { name: 'end of orders', every: MINUTE, work: () => endAllOrders(app) },
 
     { name: 'check of Postgres', every: 2 * SECOND, work: () => checkPostgres(app) },
+    { name: 'reading of the clock', every: 10 * SECOND, work: () => database.clock.follow() },
     { name: 'creation of partitions', every: HOUR, work: () => ensureWebhookPartitions(pool) },
     { name: 'renewal of connections', every: DAY, first: MINUTE, work: () => renewGrants(app, stopping) },
     { name: 'end of unconfirmed grants', every: MINUTE, work: () => endGrants(app, config) },
@@ -208,12 +209,12 @@ async function endAllOrders({ database }: App): Promise<void> {
 }
 
 async function checkPostgres({ database }: App): Promise<void> {
-  const { pool, flushPool, watch, clock } = database;
+  const { pool, flushPool, watch } = database;
   // The batch writers' idle connections are checked too, except the one that `watch.check` uses. So no webhook gets a
   // broken connection, and in a quiet hour none waits for a new connection and for planning the statement.
   // guard: kept-connections
   const flushing = Array.from({ length: flushPool.idleCount - 1 }, () => databaseState(flushPool));
-  await Promise.all([watch.check(), databaseState(pool), clock.follow().catch(() => {})]);
+  await Promise.all([watch.check(), databaseState(pool)]);
   await Promise.all(flushing);
 }
 

@@ -312,6 +312,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'kept-connections': [/Array\.from\(.*\)/s, '[]'] },
     noticedBy: vitest('test/observe/metrics.test.ts', 'connections that carry webhooks'),
   },
+  'a claim that failed is repeated, because it may have been committed': {
+    edits: { 'claim-again': [/isFailing \? CLAIM_AGAIN_MS : /, ''] },
+    noticedBy: vitest('test/core/postgres/run-every.test.ts', 'a claim that failed is repeated'),
+  },
   'processes share the rounds of a look at all orders': {
     edits: { 'shared-rounds': [/liveProcesses\.count/, '1'] },
     noticedBy: vitest('test/core/postgres/run-every.test.ts', 'the more processes share its rounds'),

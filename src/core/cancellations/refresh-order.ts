@@ -261,11 +261,12 @@ async function applyResponse(
  * each response takes a third of a second.
  */
 const WORKERS = 32;
+export const REFRESHES_DUE = 'EXISTS (SELECT FROM refreshes WHERE next_attempt_at <= now())';
 
 export function workRefreshes(deps: RefreshDeps & { log: Log }): WorkLoop {
   return workLoop({
     capacity: WORKERS,
-    poll: () => whenDue(deps.pool, 'EXISTS (SELECT FROM refreshes WHERE next_attempt_at <= now())'),
+    poll: () => whenDue(deps.pool, REFRESHES_DUE),
     claim: (limit) => claimRefreshes(deps.pool, limit),
     work: (refresh) =>
       refreshOrder(deps, refresh).catch((error: unknown) => {

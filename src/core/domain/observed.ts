@@ -146,6 +146,7 @@ export const BACKGROUND_WORK = [
   'suspicion of kitchens',
   'probing of kitchens',
   'check of Postgres',
+  'reading of the clock',
   'measurement of the backlog',
   'status polling',
   'reading of webhook tokens',

@@ -6,6 +6,7 @@ import type { LiveMessageEnd, Observe } from '../domain/observed.ts';
 import { newSpanId } from '../domain/trace-id.ts';
 import { NotSent } from '../egress/post-signed.ts';
 import { backoff, workLoop, type InTurn, type WorkLoop } from '../postgres/loops.ts';
+import { whenDue } from '../postgres/when-due.ts';
 import { isRowOf, outboxClaimer, WAYS, type OutboxRow } from './claim-outbox.ts';
 import type { StatusEndpoint } from './status-endpoint.ts';
 
@@ -22,7 +23,8 @@ const UNDER_WAY = 200;
  * take more processor time than the message.
  */
 const CLAIM_EVERY_MS = 15;
-const POLL_MS = 1_000;
+/** SQL of whether there may be a message of another process, or one that is tried again. */
+export const MESSAGES_WAIT = 'EXISTS (SELECT FROM outbox)';
 /** The longest wait that a receiver may ask for. */
 const RETRY_AFTER_MOST_MS = 5 * 60_000;
 /** After this many failures in a row a way counts as down. Then it gets one message at a time, and failures are not logged. */
@@ -159,7 +161,7 @@ export function publishLive(deps: {
 
   const loop = workLoop({
     capacity: UNDER_WAY,
-    poll: () => POLL_MS,
+    poll: () => whenDue(deps.pool, MESSAGES_WAIT),
     claim,
     work: relayInPlace,
     log: deps.log,

@@ -33,13 +33,14 @@ type Claimed = { messageId: string; leaseId: string; locationId: string; contact
  * Sends the messages to contacts of restaurants. A message that cannot be sent is retried, and delays no other way. A
  * process leaves the ways that it has not set up to other processes. `findNotices` gives up what nobody sends.
  */
+export const MESSAGES_DUE = 'EXISTS (SELECT FROM notice_messages WHERE ended_at IS NULL AND next_attempt_at <= now())';
+
 export function workNotices(deps: Deps): WorkLoop {
   const isSetUp = (via: Way): boolean => deps.ways[via] !== undefined;
   const loops = (['email', 'webhook'] as const).filter(isSetUp).map((via) =>
     workLoop({
       capacity: AT_ONCE,
-      poll: () =>
-        whenDue(deps.pool, 'EXISTS (SELECT FROM notice_messages WHERE ended_at IS NULL AND next_attempt_at <= now())'),
+      poll: () => whenDue(deps.pool, MESSAGES_DUE),
       claim: (limit) => claim(deps.pool, via, limit),
       work: (message) =>
         // If this fails, the lease expires, and the message is sent again with the same id.

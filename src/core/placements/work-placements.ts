@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { claimPlacements } from './claim-placements.ts';
-import { dueLocations, type Capacity } from './due-locations.ts';
+import { dueLocations, isFree, type Capacity } from './due-locations.ts';
 import { LEASE_S, type Claim } from '../domain/placement.ts';
 import { releaseClaim } from '../transitions/placement-sql.ts';
 import { placeOrder } from './place-order.ts';
 import { workLoop, type WorkLoop } from '../postgres/loops.ts';
+import { whenDue } from '../postgres/when-due.ts';
 import type { PlacementDeps } from './placement-job.ts';
 
 /** Workers for fetched placements. Hanging POS systems can occupy only these. Workers mostly wait for responses. */
@@ -27,8 +28,9 @@ const LEAST_SHARE = 1;
 export const shareOf = (busy: number): number => SHARES.find(({ below }) => busy < below)?.share ?? LEAST_SHARE;
 /** Share of the free fetchers that takes the newest placements. The others take the oldest. */
 const NEWEST = 0.25;
-/** Poll interval for expired leases, newly due placements, and changes by the command line. */
-const POLL_MS = 1_000;
+/** Expired leases, newly due placements, and changes by the command line or other processes. */
+export const PLACEMENTS_DUE = `EXISTS (SELECT FROM placements
+  WHERE finished_at IS NULL AND next_attempt_at <= now() AND ${isFree(`'{}'`)})`;
 /** Maximum number of placements past their deadline that are claimed at once at silent locations. */
 const LATE = 100;
 
@@ -113,7 +115,7 @@ export function workPlacements(deps: Omit<PlacementDeps, 'acquireSlot'>): Placem
 
   const loop = workLoop({
     capacity: WORKERS,
-    poll: () => POLL_MS,
+    poll: () => whenDue(deps.pool, PLACEMENTS_DUE),
     claim: claimer(deps.pool, due, capacityWithin),
     work: place,
     log: deps.log,

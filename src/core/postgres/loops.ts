@@ -3,6 +3,8 @@ import { liveProcesses } from '../domain/live-processes.ts';
 import type { BackgroundWorkName, Observe } from '../domain/observed.ts';
 import type { Log } from '../domain/log.ts';
 
+const CLAIM_AGAIN_MS = 1_000;
+
 /** @returns milliseconds to rest after work that took `milliseconds`: slow work runs less often, within limits */
 export function restAfter(milliseconds: number, rest: { leastMs: number; mostMs: number; times: number }): number {
   return Math.min(rest.mostMs, Math.max(rest.leastMs, rest.times * milliseconds));
@@ -101,7 +103,9 @@ export function workLoop<Piece>(about: {
   const wake = (): void => woken.resolve();
 
   const rest = async (): Promise<void> => {
-    const poll = polling === undefined ? about.poll() : Infinity;
+    // A claim that failed may have been committed. Then nothing is due until its leases expire.
+    // guard: claim-again
+    const poll = isFailing ? CLAIM_AGAIN_MS : polling === undefined ? about.poll() : Infinity;
     if (typeof poll === 'number') return wokenWithin(woken.promise, poll);
     // One that is left by a wake-up is awaited by the next rest.
     polling = poll.then(() => {

@@ -1,6 +1,6 @@
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { liveProcesses } from '../../../src/core/domain/live-processes.ts';
-import { runEvery } from '../../../src/core/postgres/loops.ts';
+import { runEvery, workLoop } from '../../../src/core/postgres/loops.ts';
 
 it('a job rests for a multiple of the time that its work took', async () => {
   const stopping = new AbortController();
@@ -30,4 +30,26 @@ it('a job rests longer the more processes share its rounds', async () => {
   await runEvery(20, work, about).finally(() => (liveProcesses.count = 1));
   const [first = 0, second = 0] = began;
   expect(second - first).toBeGreaterThan(4 * 20 - 2);
+});
+
+it('a claim that failed is repeated after a second, though nothing is due: it may have been committed', async () => {
+  vi.useFakeTimers();
+  let claims = 0;
+  const loop = workLoop({
+    capacity: 1,
+    poll: () => new Promise(() => {}),
+    async claim() {
+      claims += 1;
+      if (claims < 3) throw new Error('the connection broke');
+      return [];
+    },
+    work: async () => {},
+    log: { error() {} },
+    failing: 'it could not be claimed',
+  });
+  loop.start();
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(claims).toBe(3);
+  vi.useRealTimers();
+  await loop.stop();
 });
