@@ -28,7 +28,8 @@ export async function withTimeout<Result>(
   const elapsed = stopwatch();
   let timer: NodeJS.Timeout | undefined;
   const wait = (): void => {
-    timer = setTimeout(check, Math.min(CHECK_EVERY_MS, milliseconds - elapsed()));
+    // Node warns of a negative time on standard error, past the log.
+    timer = setTimeout(check, Math.max(0, Math.min(CHECK_EVERY_MS, milliseconds - elapsed())));
   };
   const check = (): void => {
     if (elapsed() < milliseconds) return wait();

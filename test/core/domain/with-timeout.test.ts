@@ -24,3 +24,13 @@ it('time in which the machine was suspended counts towards the time-out', async 
   vi.spyOn(Date, 'now').mockImplementation(() => now() + 3_600_000);
   await expect(call).rejects.toThrow('late');
 });
+
+it('a call whose time is up already ends without a warning of Node', async () => {
+  const warned: string[] = [];
+  const note = ({ name }: Error): void => void warned.push(name);
+  process.on('warning', note);
+  await expect(withTimeout(-5, hangs, late)).rejects.toThrow('late');
+  await new Promise(setImmediate);
+  process.off('warning', note);
+  expect(warned).toEqual([]);
+});
