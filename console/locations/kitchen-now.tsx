@@ -12,14 +12,16 @@ import type { Kitchen, ListedLocation } from '../wire.ts';
 import { EXTRA_MINUTES, KITCHEN_TONES, kitchenInShort, saidBy } from './kitchen.ts';
 import { HowLong } from './how-long.tsx';
 import './locations.css';
-import { firstLength, pauseOf } from './pause.ts';
+import { firstLength, pauseOf, stateOfOrders } from './pause.ts';
 
-/** Whether the kitchen takes orders, since when, and who said it. @param about.isReached false if orders do not reach it */
-export function KitchenNow({ kitchen, isReached }: { kitchen: Kitchen; isReached: boolean }) {
+/** Whether the kitchen takes orders, since when, and who said it. @param about.orders who paused it is said there */
+export function KitchenNow({ kitchen, orders }: { kitchen: Kitchen; orders: ReturnType<typeof stateOfOrders> }) {
   const { state, since, until, reason, sequence } = kitchen;
+  const tone = orders === 'taking orders' || state !== 'open' ? KITCHEN_TONES[state] : 'plain';
+  if (orders === 'paused' && state === 'closed') return <Badge tone={tone}>{state}</Badge>;
   return (
     <>
-      <Badge tone={isReached || state !== 'open' ? KITCHEN_TONES[state] : 'plain'}>{kitchenInShort(kitchen)}</Badge>
+      <Badge tone={tone}>{kitchenInShort(kitchen)}</Badge>
       {sequence > 0 && (
         <>
           {' '}

@@ -75,8 +75,9 @@ function Added({ locationId }: { locationId: string }) {
     <>
       <Steps now={4} />
       <p>
-        <b>{locationName(locationId)} is stored.</b> Now connect it, in this order. You can leave, and continue here at
-        any time. <a href={pageOf.location(locationId)}>Done</a>
+        <b>{locationName(locationId)} is stored.</b> Now do the three steps under Connection: test the settings, give
+        the POS our webhook address, and place a test order. You can leave, and continue here at any time.{' '}
+        <a href={pageOf.location(locationId)}>Done</a>
       </p>
     </>
   );
@@ -183,7 +184,7 @@ function Now({ location, onDone }: { location: ShownLocation; onDone: () => void
         </dd>
         <dt>Kitchen</dt>
         <dd>
-          <KitchenNow kitchen={location.kitchen} isReached={stateOfOrders(location) === 'taking orders'} />
+          <KitchenNow kitchen={location.kitchen} orders={stateOfOrders(location)} />
         </dd>
         <dt>Last webhook</dt>
         <dd>

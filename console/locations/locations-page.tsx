@@ -20,7 +20,7 @@ import { useLoaded } from '../parts/use-loaded.ts';
 import type { ListedLocation, ListedLocations } from '../wire.ts';
 import { findLocations } from './find-locations.ts';
 import { notReachedInWords } from '../../src/core/domain/explain-cause.ts';
-import { failingTone, silence } from './assess-location.ts';
+import { failingTone, silence, unreportedOf } from './assess-location.ts';
 import { KITCHEN_TONES, kitchenInShort } from './kitchen.ts';
 import { LastHourErrors, LastHourWebhooks } from './last-hour.tsx';
 import './locations.css';
@@ -72,9 +72,7 @@ function List({ all, onDone }: { all: readonly ListedLocation[]; onDone: () => v
             <span class="row locations-about">
               {[vendorName(location.integration), ...location.groups].join(' · ')}
               <NotTaking location={location} />
-              {location.open?.unreported > 0 && (
-                <Badge tone="bad">{location.open.unreported} tickets without a report</Badge>
-              )}
+              {location.open?.unreported > 0 && <Badge tone="bad">{unreportedOf(location.open)}</Badge>}
             </span>
           </th>
           <td data-name="Last webhook">
