@@ -30,6 +30,7 @@ export function NamedTokens({ wanted, onWant }: { wanted: Draft | undefined; onW
         <h2 id="people-tokens">Named tokens</h2>
         <AskButton onClick={() => onWant(NOTHING)}>Make a token</AskButton>
       </div>
+      <p class="faint">A program, or a person who cannot sign in otherwise, signs in with a token of their own.</p>
       <Loading loaded={loaded}>
         {({ tokens }) =>
           tokens.length === 0 ? (
@@ -52,7 +53,7 @@ export function NamedTokens({ wanted, onWant }: { wanted: Draft | undefined; onW
                       , made <Ago at={token.createdAt} />
                       {token.expiresAt !== null && (
                         <>
-                          , until <Time at={token.expiresAt} />
+                          , ends <Time at={token.expiresAt} />
                         </>
                       )}
                     </div>
