@@ -64,7 +64,7 @@ function Result({ checked, at }: { checked: CheckedLocation; at: string }) {
   if (checked.state === 'unchecked') {
     return (
       <p>
-        <Badge tone="warn">settings read</Badge> The settings can be read. <Said text={checked.detail} />.
+        <Badge tone="warn">settings read</Badge> The settings can be read, but <Said text={checked.detail} />.
       </p>
     );
   }

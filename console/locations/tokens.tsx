@@ -8,6 +8,7 @@ import { now } from '../parts/clock.ts';
 import { Confirm } from '../parts/confirm.tsx';
 import { Ago, Time } from '../parts/time.tsx';
 import type { Tone } from '../parts/tones.ts';
+import { WithRole } from '../parts/with-role.tsx';
 import type { RevokedToken, ShownLocation } from '../wire.ts';
 import { inOrder, lostWith } from './assess-location.ts';
 
@@ -30,9 +31,9 @@ export function Tokens({ location, onRevoked }: { location: ShownLocation; onRev
     <>
       <h3 id="location-tokens">Tokens</h3>
       <p class="faint">
-        {canRevoke
-          ? 'To replace a token, first make the new one (under Connection), then revoke the old one.'
-          : 'To revoke a token, you need the role integrator here.'}
+        <WithRole needs="integrator" at={location.locationId} to="To revoke a token">
+          To replace a token, first make the new one (under Connection), then revoke the old one.
+        </WithRole>
       </p>
       <ul class="lined" aria-labelledby="location-tokens">
         {inOrder(tokens).map((token) => (
