@@ -184,16 +184,10 @@ function NotTaking({ location }: { location: ListedLocation }) {
   );
 }
 
+type Chosen = { locations: readonly ListedLocation[]; onClear: () => void; onDone: () => void };
+
 /** The actions on the chosen locations. */
-function ForChosen({
-  locations,
-  onClear,
-  onDone,
-}: {
-  locations: readonly ListedLocation[];
-  onClear: () => void;
-  onDone: () => void;
-}) {
+function ForChosen({ locations, onClear, onDone }: Chosen) {
   const [dialog, setDialog] = useState<'pause' | 'change' | 'resume'>();
   const isPaused = ({ pausedAt }: ListedLocation): boolean => pausedAt !== null;
   const paused = locations.filter(isPaused);
@@ -221,12 +215,6 @@ function ForChosen({
 /** The time since a location's last webhook, highlighted if it is long. */
 export function LastSeen({ at, isBrief = false }: { at: string | null; isBrief?: boolean }) {
   const tone = useMemo(() => computed(() => silence(at, now.value)), [at]).value;
-  if (at === null) return <Badge tone={tone}>never</Badge>;
-  return tone === 'plain' ? (
-    <Ago at={at} isBrief={isBrief} />
-  ) : (
-    <Badge tone={tone}>
-      <Ago at={at} isBrief={isBrief} />
-    </Badge>
-  );
+  const shown = at === null ? 'never' : <Ago at={at} isBrief={isBrief} />;
+  return tone === 'plain' ? <>{shown}</> : <Badge tone={tone}>{shown}</Badge>;
 }

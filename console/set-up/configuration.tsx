@@ -9,6 +9,7 @@ import { ContactLine } from '../locations/contact-line.tsx';
 import { knownGroups } from '../parts/group-choice.tsx';
 import { Confirm } from '../parts/confirm.tsx';
 import { Choice, Form } from '../parts/form.tsx';
+import { Fact } from '../parts/fact.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { locationName, readNames, vendorName } from '../parts/names.ts';
 import { useFilters } from '../parts/use-filters.ts';
@@ -41,7 +42,8 @@ export function Configuration({ location, onDone }: { location: ShownLocation; o
   const wasEdited = useRef(false);
   // The form was closed, so the button that opened it gets the focus back.
   useEffect(() => {
-    if (!isEdited && wasEdited.current) button.current?.focus();
+    if (isEdited) setSaved(undefined);
+    else if (wasEdited.current) button.current?.focus();
     wasEdited.current = isEdited;
   }, [isEdited]);
   return (
@@ -51,14 +53,7 @@ export function Configuration({ location, onDone }: { location: ShownLocation; o
         {!isEdited && (
           <WithRole needs="integrator" at={locationId} to="To change it">
             <div class="buttons">
-              <button
-                ref={button}
-                type="button"
-                onClick={() => {
-                  setSaved(undefined);
-                  go({ edit: 'about-name' }, 'typed');
-                }}
-              >
+              <button ref={button} type="button" onClick={() => go({ edit: 'about-name' }, 'typed')}>
                 Edit …
               </button>
               <AskButton onClick={() => setRemoved(true)}>Remove</AskButton>
@@ -107,10 +102,8 @@ function Facts({ location }: { location: ShownLocation }) {
   const { integration, groups, contacts, settings } = location;
   return (
     <dl class="configuration">
-      <dt>Name</dt>
-      <dd>{location.name ?? <None />}</dd>
-      <dt>Groups</dt>
-      <dd>
+      <Fact name="Name">{location.name ?? <None />}</Fact>
+      <Fact name="Groups">
         {groups.length === 0 && <None />}
         {groups.map((group, nth) => (
           <span key={group}>
@@ -118,24 +111,21 @@ function Facts({ location }: { location: ShownLocation }) {
             <a href={`/console/locations${query({ group })}`}>{group}</a>
           </span>
         ))}
-      </dd>
-      <dt>Country, time zone</dt>
-      <dd>{[location.country, location.timeZone].filter((each) => each !== null).join(', ') || <None />}</dd>
-      <dt>Address</dt>
-      <dd>{location.address ?? <None />}</dd>
-      <dt>Contacts</dt>
-      <dd>
+      </Fact>
+      <Fact name="Country, time zone">
+        {[location.country, location.timeZone].filter((each) => each !== null).join(', ') || <None />}
+      </Fact>
+      <Fact name="Address">{location.address ?? <None />}</Fact>
+      <Fact name="Contacts">
         {contacts.length === 0 && <None />}
         {contacts.map((contact) => (
           <div key={JSON.stringify(contact)}>
             <ContactLine contact={contact} />
           </div>
         ))}
-      </dd>
-      <dt>{labelOf('integration')}</dt>
-      <dd>{vendorName(integration)}</dd>
-      <dt>{labelOf('backOfficeUrl')}</dt>
-      <dd>{location.backOfficeUrl ?? <None />}</dd>
+      </Fact>
+      <Fact name={labelOf('integration')}>{vendorName(integration)}</Fact>
+      <Fact name={labelOf('backOfficeUrl')}>{location.backOfficeUrl ?? <None />}</Fact>
       {Object.entries(settings).map(([setting, shown]) => (
         <Setting key={setting} name={setting} shown={shown} />
       ))}

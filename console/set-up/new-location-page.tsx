@@ -162,17 +162,14 @@ function stepOf(step: string, isFilled: boolean, isReviewed: boolean): 1 | 2 | 3
   return (step === '2' || step === '3') && isFilled ? 2 : 1;
 }
 
-function First({
-  draft,
-  problems,
-  providers,
-  put,
-}: {
+type AboutFirst = {
   draft: NewLocation;
   problems: FieldProblems;
   providers: readonly ShownProvider[];
   put: (some: Partial<NewLocation>) => void;
-}) {
+};
+
+function First({ draft, problems, providers, put }: AboutFirst) {
   const own = scopeOf('integrator');
   const isKnown = knownLocations.value.some(({ locationId }) => locationId === draft.locationId);
   // Who may add locations only in one group gets this group at once.
