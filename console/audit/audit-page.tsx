@@ -8,6 +8,7 @@ import { Page } from '../parts/page.tsx';
 import { Paged } from '../parts/paged.tsx';
 import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
+import { WithRole } from '../parts/with-role.tsx';
 import { When, Written } from '../parts/written.tsx';
 import type { ListedActions } from '../wire.ts';
 import { Acts } from './actions.tsx';
@@ -21,7 +22,10 @@ export function AuditPage() {
   if (may('admin', { anywhere: true })) return <Audit />;
   return (
     <Page title="Audit">
-      <p>To read the audit, you need the role admin. The timeline of an order shows the actions on it.</p>
+      <p>
+        <WithRole needs="admin" at={{ anywhere: true }} to="To read the audit" /> The timeline of an order shows the
+        actions on it.
+      </p>
     </Page>
   );
 }

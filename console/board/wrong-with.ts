@@ -18,8 +18,8 @@ export type Elsewhere = {
   byPhone: ReadonlySet<string>;
   /** When the last dropped webhook of the location arrived. */
   dropped: ReadonlyMap<string, number>;
-  /** When the last webhook of the silent location arrived. */
-  silent: ReadonlyMap<string, string | null>;
+  /** When the oldest ticket without a report was sent to the silent location. It has sent nothing since. */
+  silent: ReadonlyMap<string, string>;
 };
 
 export function elsewhere(attention: Attention | undefined): Elsewhere {
@@ -29,7 +29,7 @@ export function elsewhere(attention: Attention | undefined): Elsewhere {
     dropped: new Map(
       attention?.dropped.map(({ locationId, lastReceivedAt }) => [locationId, Date.parse(lastReceivedAt)]),
     ),
-    silent: new Map(attention?.silent.map(({ locationId, lastSeenAt }) => [locationId, lastSeenAt])),
+    silent: new Map(attention?.silent.map(({ locationId, oldestSentAt }) => [locationId, oldestSentAt])),
   };
 }
 
@@ -65,10 +65,10 @@ export function wrongWith(ticket: Ticket, known: Elsewhere): Wrong | undefined {
   return unheard === undefined ? undefined : { words: unheard, tone: 'warn', needsPerson: false };
 }
 
-/** Since when the POS of a ticket without a report has sent nothing. */
+/** Since when the POS of a ticket without a report has sent nothing, as the board and the location say it too. */
 function silence({ order, column }: Ticket, { silent }: Elsewhere): string | undefined {
   const since = column === 'sent' ? silent.get(order.locationId ?? '') : undefined;
-  return since === undefined ? undefined : `the POS has sent nothing ${since ? `since ${dayAndTime(since)}` : 'yet'}`;
+  return since && `the POS has sent nothing since ${dayAndTime(since)}`;
 }
 
 /** True if a dropped webhook of its location may have reported the ticket's status. */

@@ -1,5 +1,5 @@
 import type { ListedLocation, ShownLocation } from '../wire.ts';
-import { clockTime } from '../parts/clock-time.ts';
+import { clockTime, dayAndTime } from '../parts/clock-time.ts';
 import { sum } from '../parts/series.ts';
 
 const HOUR = 3_600_000;
@@ -36,6 +36,13 @@ export function openShare({ webhooks, open, refused = 0 }: Counted): number {
 export function errorTone(location: Counted): 'plain' | 'warn' | 'bad' {
   const share = openShare(location);
   return share >= MANY_ERRORS ? 'bad' : share > 0 ? 'warn' : 'plain';
+}
+
+/** Since when a location is silent that has tickets without a report, as the board says it. */
+export function unreportedOf({ unreported, unreportedSince }: ListedLocation['open']): string {
+  // A process of the previous version does not send the time.
+  const since = unreportedSince ? ` since ${dayAndTime(unreportedSince)}` : '';
+  return `${unreported} ${unreported === 1 ? 'ticket' : 'tickets'} without a report${since}`;
 }
 
 /** Rates the newest orders that did not reach the POS: one may be a wrong order. */

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { ask } from '../api.ts';
 import { Badge } from '../parts/badge.tsx';
+import { Dated } from '../parts/dated.tsx';
 import { Problem, Said } from '../parts/said.tsx';
 import { Time } from '../parts/time.tsx';
 import { WithRole } from '../parts/with-role.tsx';
@@ -64,17 +65,22 @@ function Result({ checked, at }: { checked: CheckedLocation; at: string }) {
   if (checked.state === 'unchecked') {
     return (
       <p>
-        <Badge tone="warn">settings read</Badge> The settings can be read. <Said text={checked.detail} />.
+        <Badge tone="warn">settings read</Badge> The settings can be read, but <Said text={checked.detail} />.
       </p>
     );
   }
+  return <Failed {...checked} at={at} />;
+}
+
+/** Why a test failed, and what to do. @param at when it was */
+export function Failed({ problem, toDo, at = null }: { problem: string; toDo: string; at?: string | null }) {
   return (
     <>
       <div>
-        <Badge tone="bad">failed</Badge> <Problem text={checked.problem} /> Tested <Time at={at} />.
+        <Badge tone="bad">failed</Badge> <Problem text={problem} /> <Dated before="Tested" at={at} />
       </div>
       <p>
-        <b>What to do:</b> <Said text={checked.toDo} />.
+        <b>What to do:</b> <Said text={toDo.replace(/\.?$/, '.')} />
       </p>
     </>
   );

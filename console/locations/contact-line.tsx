@@ -1,4 +1,6 @@
+import { editPage } from '../../src/core/domain/remedy.ts';
 import { locationName } from '../parts/names.ts';
+import { WithRole } from '../parts/with-role.tsx';
 import { REASONS } from '../set-up/about-draft.ts';
 import type { ShownLocation } from '../wire.ts';
 
@@ -40,7 +42,12 @@ export function Contacts({ locationId, contacts }: Pick<ShownLocation, 'location
         </div>
       ))}
       {!contacts.some(({ phone }) => phone !== undefined) && (
-        <div class="faint">No telephone number is stored for {locationName(locationId)}.</div>
+        <div class="faint">
+          No telephone number is stored for {locationName(locationId)}.{' '}
+          <WithRole needs="integrator" at={locationId} to="To enter one">
+            <a href={editPage(locationId, 'contact-1-phone')}>Enter it</a>
+          </WithRole>
+        </div>
       )}
     </>
   );

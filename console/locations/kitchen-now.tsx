@@ -7,44 +7,33 @@ import { now } from '../parts/clock.ts';
 import { Choice } from '../parts/form.tsx';
 import { Confirm } from '../parts/confirm.tsx';
 import { locationName } from '../parts/names.ts';
-import { Time } from '../parts/time.tsx';
+import { Dated } from '../parts/dated.tsx';
 import type { Kitchen, ListedLocation } from '../wire.ts';
 import { EXTRA_MINUTES, KITCHEN_TONES, kitchenInShort, saidBy } from './kitchen.ts';
 import { HowLong } from './how-long.tsx';
 import './locations.css';
-import { firstLength, pauseOf } from './pause.ts';
+import { firstLength, pauseOf, stateOfOrders } from './pause.ts';
 
-/** Whether the kitchen takes orders, since when, and who said it. @param about.isReached false if orders do not reach it */
-export function KitchenNow({ kitchen, isReached }: { kitchen: Kitchen; isReached: boolean }) {
+/** Whether the kitchen takes orders, since when, and who said it. @param about.orders who paused it is said there */
+export function KitchenNow({ kitchen, orders }: { kitchen: Kitchen; orders: ReturnType<typeof stateOfOrders> }) {
   const { state, since, until, reason, sequence } = kitchen;
+  const tone = orders === 'taking orders' || state !== 'open' ? KITCHEN_TONES[state] : 'plain';
+  if (orders === 'paused' && state === 'closed') return <Badge tone={tone}>{state}</Badge>;
   return (
     <>
-      <Badge tone={isReached || state !== 'open' ? KITCHEN_TONES[state] : 'plain'}>{kitchenInShort(kitchen)}</Badge>
-      {sequence > 0 && (
-        <>
-          {' '}
-          since <Time at={since} />
-          {state === 'open' ? '' : `, ${saidBy(kitchen)}`}
-        </>
-      )}
-      {until !== null && (
-        <>
-          , until <Time at={until} />
-        </>
-      )}
+      <Badge tone={tone}>{kitchenInShort(kitchen)}</Badge>
+      <Dated before=" since" at={sequence > 0 ? since : null} />
+      {sequence > 0 && state !== 'open' && `, ${saidBy(kitchen)}`}
+      <Dated before=", until" at={until} />
       {reason !== null && `: ${reason}`}
     </>
   );
 }
 
+type About = { location: Pick<ListedLocation, 'locationId' | 'timeZone' | 'kitchen'>; onDone: () => void };
+
 /** Makes a kitchen busy, changes how busy it is, or ends that. */
-export function BusyOrNot({
-  location,
-  onDone,
-}: {
-  location: Pick<ListedLocation, 'locationId' | 'timeZone' | 'kitchen'>;
-  onDone: () => void;
-}) {
+export function BusyOrNot({ location, onDone }: About) {
   // The page is reloaded while the dialog is open, and the dialog must not change its meaning.
   const [chosen, setChosen] = useState<'make' | 'end'>();
   const isBusy = location.kitchen.state === 'busy';
@@ -60,17 +49,7 @@ export function BusyOrNot({
   );
 }
 
-function BusyDialog({
-  location,
-  isBusy,
-  onDone,
-  onClose,
-}: {
-  location: Pick<ListedLocation, 'locationId' | 'timeZone'>;
-  isBusy: boolean;
-  onDone: () => void;
-  onClose: () => void;
-}) {
+function BusyDialog({ location, isBusy, onDone, onClose }: About & { isBusy: boolean; onClose: () => void }) {
   const { locationId } = location;
   const [extra, setExtra] = useState('20');
   const [length, setLength] = useState(() => firstLength([{ timeZone: location.timeZone }], now.peek()));

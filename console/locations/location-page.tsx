@@ -1,4 +1,3 @@
-import { Fragment } from 'preact';
 import { useLocation, useRoute } from 'preact-iso';
 import { useState } from 'preact/hooks';
 import { AskButton } from '../parts/ask-button.tsx';
@@ -8,6 +7,8 @@ import { may, onlyConfigures } from '../may.ts';
 import { Badge } from '../parts/badge.tsx';
 import { CaseAndNotes } from '../parts/case.tsx';
 import { CopyButton, Copyable } from '../parts/copyable.tsx';
+import { Dated } from '../parts/dated.tsx';
+import { Fact } from '../parts/fact.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { locationName, vendorName } from '../parts/names.ts';
 import { Page } from '../parts/page.tsx';
@@ -75,8 +76,9 @@ function Added({ locationId }: { locationId: string }) {
     <>
       <Steps now={4} />
       <p>
-        <b>{locationName(locationId)} is stored.</b> Now connect it, in this order. You can leave, and continue here at
-        any time. <a href={pageOf.location(locationId)}>Done</a>
+        <b>{locationName(locationId)} is stored.</b> Now do the three steps under Connection: test the settings, give
+        the POS our webhook address, and place a test order. You can leave, and continue here at any time.{' '}
+        <a href={pageOf.location(locationId)}>Done</a>
       </p>
     </>
   );
@@ -94,17 +96,9 @@ function Links({ locationId }: { locationId: string }) {
   );
 }
 
-function Shown({
-  location,
-  loaded,
-  isNew,
-  isSilent,
-}: {
-  location: ShownLocation;
-  loaded: Loaded<ShownLocation>;
-  isNew: boolean;
-  isSilent: boolean;
-}) {
+type AboutShown = { location: ShownLocation; loaded: Loaded<ShownLocation>; isNew: boolean; isSilent: boolean };
+
+function Shown({ location, loaded, isNew, isSilent }: AboutShown) {
   const { locationId, webhookUrl } = location;
   return (
     <>
@@ -177,54 +171,38 @@ function Now({ location, onDone }: { location: ShownLocation; onDone: () => void
         </WithRole>
       </div>
       <dl class="locations-facts">
-        <dt>Orders</dt>
-        <dd>
+        <Fact name="Orders">
           <Orders location={location} />
-        </dd>
-        <dt>Kitchen</dt>
-        <dd>
-          <KitchenNow kitchen={location.kitchen} isReached={stateOfOrders(location) === 'taking orders'} />
-        </dd>
-        <dt>Last webhook</dt>
-        <dd>
+        </Fact>
+        <Fact name="Kitchen">
+          <KitchenNow kitchen={location.kitchen} orders={stateOfOrders(location)} />
+        </Fact>
+        <Fact name="Last webhook">
           <LastSeen at={location.lastSeenAt} />
-        </dd>
-        <dt>Webhooks, last hour</dt>
-        <dd>
+        </Fact>
+        <Fact name="Webhooks, last hour">
           <LastHourWebhooks location={location} />
-        </dd>
-        <dt>Webhooks with errors, last hour</dt>
-        <dd>
+        </Fact>
+        <Fact name="Webhooks with errors, last hour">
           <LastHourErrors location={location} />
-        </dd>
-        {location.notStored > 0 && (
-          <>
-            <dt>Not stored today</dt>
-            <dd>{location.notStored} webhooks that were not authenticated, beyond the daily limit</dd>
-          </>
-        )}
+        </Fact>
+        <Fact name="Not stored today">
+          {location.notStored > 0 &&
+            `${location.notStored} webhooks that were not authenticated, beyond the daily limit`}
+        </Fact>
         <MissingWebhooks location={location} />
-        {location.oldToken !== null && (
-          <>
-            <dt>Webhooks with an old token</dt>
-            <dd>
+        <Fact name="Webhooks with an old token">
+          {location.oldToken && (
+            <>
               <Badge tone="bad">{location.oldToken.webhooks} in 24 h</Badge>, the last{' '}
               <Ago at={location.oldToken.lastReceivedAt} />
-            </dd>
-          </>
-        )}
-        {location.grant !== null && (
-          <>
-            <dt>Connection</dt>
-            <dd>
-              <ConnectionEnd grant={location.grant} />
-            </dd>
-          </>
-        )}
-        <dt>Last changed</dt>
-        <dd>
+            </>
+          )}
+        </Fact>
+        <Fact name="Connection">{location.grant && <ConnectionEnd grant={location.grant} />}</Fact>
+        <Fact name="Last changed">
           <Ago at={location.updatedAt} />
-        </dd>
+        </Fact>
       </dl>
     </section>
   );
@@ -256,13 +234,7 @@ function Orders({ location }: { location: ShownLocation }) {
   return (
     <>
       <Badge tone="warn">paused</Badge> by {pausedBy(location)} since <Time at={pausedAt} />
-      {pausedUntil === null ? (
-        ', until somebody resumes it'
-      ) : (
-        <>
-          , until <Time at={pausedUntil} />
-        </>
-      )}
+      <Dated before=", until" at={pausedUntil} none=", until somebody resumes it" />
       {pausedReason !== null && `: ${pausedReason}`}. New orders wait.
     </>
   );
@@ -276,19 +248,11 @@ function Reach({ location: { contacts, address, backOfficeUrl, integration } }: 
       <h2 id="location-reach">The restaurant</h2>
       <dl class="locations-facts">
         {contacts.map((contact) => (
-          <Fragment key={JSON.stringify(contact)}>
-            <dt>Contact</dt>
-            <dd>
-              <ContactLine contact={contact} />
-            </dd>
-          </Fragment>
+          <Fact key={JSON.stringify(contact)} name="Contact">
+            <ContactLine contact={contact} />
+          </Fact>
         ))}
-        {address !== null && (
-          <>
-            <dt>Address</dt>
-            <dd>{address}</dd>
-          </>
-        )}
+        <Fact name="Address">{address}</Fact>
       </dl>
       {backOfficeUrl !== null && (
         <a class="button" href={backOfficeUrl} target="_blank" rel="noreferrer">
@@ -331,19 +295,16 @@ function MissingWebhooks({ location }: { location: ShownLocation }) {
   const isOver = [lastSeenAt, open?.replayedAt].some((at) => at && missedAt && at > missedAt);
   if (knows.readStatus && !wasRecent) return null;
   return (
-    <>
-      <dt>Webhooks that never came</dt>
-      <dd>
-        {wasRecent ? (
-          <>
-            {!isOver && <Badge tone="bad">missing</Badge>} <Ago at={missedAt} />, the POS had a status that no webhook
-            had reported{isOver && '. Webhooks have arrived since'}
-          </>
-        ) : (
-          `not noticed: ${vendorName(integration)} cannot be asked for a status`
-        )}
-      </dd>
-    </>
+    <Fact name="Webhooks that never came">
+      {wasRecent ? (
+        <>
+          {!isOver && <Badge tone="bad">missing</Badge>} <Ago at={missedAt} />, the POS had a status that no webhook had
+          reported{isOver && '. Webhooks have arrived since'}
+        </>
+      ) : (
+        `not noticed: ${vendorName(integration)} cannot be asked for a status`
+      )}
+    </Fact>
   );
 }
 

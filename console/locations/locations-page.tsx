@@ -20,7 +20,7 @@ import { useLoaded } from '../parts/use-loaded.ts';
 import type { ListedLocation, ListedLocations } from '../wire.ts';
 import { findLocations } from './find-locations.ts';
 import { notReachedInWords } from '../../src/core/domain/explain-cause.ts';
-import { failingTone, silence } from './assess-location.ts';
+import { failingTone, silence, unreportedOf } from './assess-location.ts';
 import { KITCHEN_TONES, kitchenInShort } from './kitchen.ts';
 import { LastHourErrors, LastHourWebhooks } from './last-hour.tsx';
 import './locations.css';
@@ -72,9 +72,7 @@ function List({ all, onDone }: { all: readonly ListedLocation[]; onDone: () => v
             <span class="row locations-about">
               {[vendorName(location.integration), ...location.groups].join(' · ')}
               <NotTaking location={location} />
-              {location.open?.unreported > 0 && (
-                <Badge tone="bad">{location.open.unreported} tickets without a report</Badge>
-              )}
+              {location.open?.unreported > 0 && <Badge tone="bad">{unreportedOf(location.open)}</Badge>}
             </span>
           </th>
           <td data-name="Last webhook">
@@ -186,16 +184,10 @@ function NotTaking({ location }: { location: ListedLocation }) {
   );
 }
 
+type Chosen = { locations: readonly ListedLocation[]; onClear: () => void; onDone: () => void };
+
 /** The actions on the chosen locations. */
-function ForChosen({
-  locations,
-  onClear,
-  onDone,
-}: {
-  locations: readonly ListedLocation[];
-  onClear: () => void;
-  onDone: () => void;
-}) {
+function ForChosen({ locations, onClear, onDone }: Chosen) {
   const [dialog, setDialog] = useState<'pause' | 'change' | 'resume'>();
   const isPaused = ({ pausedAt }: ListedLocation): boolean => pausedAt !== null;
   const paused = locations.filter(isPaused);
@@ -223,12 +215,6 @@ function ForChosen({
 /** The time since a location's last webhook, highlighted if it is long. */
 export function LastSeen({ at, isBrief = false }: { at: string | null; isBrief?: boolean }) {
   const tone = useMemo(() => computed(() => silence(at, now.value)), [at]).value;
-  if (at === null) return <Badge tone={tone}>never</Badge>;
-  return tone === 'plain' ? (
-    <Ago at={at} isBrief={isBrief} />
-  ) : (
-    <Badge tone={tone}>
-      <Ago at={at} isBrief={isBrief} />
-    </Badge>
-  );
+  const shown = at === null ? 'never' : <Ago at={at} isBrief={isBrief} />;
+  return tone === 'plain' ? <>{shown}</> : <Badge tone={tone}>{shown}</Badge>;
 }

@@ -6,8 +6,10 @@ import { announce } from '../parts/announce.ts';
 import { Badge } from '../parts/badge.tsx';
 import { now } from '../parts/clock.ts';
 import { Confirm } from '../parts/confirm.tsx';
-import { Ago, Time } from '../parts/time.tsx';
+import { Dated } from '../parts/dated.tsx';
+import { Ago } from '../parts/time.tsx';
 import type { Tone } from '../parts/tones.ts';
+import { WithRole } from '../parts/with-role.tsx';
 import type { RevokedToken, ShownLocation } from '../wire.ts';
 import { inOrder, lostWith } from './assess-location.ts';
 
@@ -20,8 +22,10 @@ const TONES: Record<Token['state'], Tone> = {
   'of another integration': 'warn',
 };
 
+type About = { location: ShownLocation; onRevoked: () => void };
+
 /** The tokens of a location, with age, last use and revocation. */
-export function Tokens({ location, onRevoked }: { location: ShownLocation; onRevoked: () => void }) {
+export function Tokens({ location, onRevoked }: About) {
   const [chosen, setChosen] = useState<Token>();
   const { tokens } = location;
   const canRevoke = may('integrator', location.locationId);
@@ -30,9 +34,9 @@ export function Tokens({ location, onRevoked }: { location: ShownLocation; onRev
     <>
       <h3 id="location-tokens">Tokens</h3>
       <p class="faint">
-        {canRevoke
-          ? 'To replace a token, first make the new one (under Connection), then revoke the old one.'
-          : 'To revoke a token, you need the role integrator here.'}
+        <WithRole needs="integrator" at={location.locationId} to="To revoke a token">
+          To replace a token, first make the new one (under Connection), then revoke the old one.
+        </WithRole>
       </p>
       <ul class="lined" aria-labelledby="location-tokens">
         {inOrder(tokens).map((token) => (
@@ -43,13 +47,7 @@ export function Tokens({ location, onRevoked }: { location: ShownLocation; onRev
               </span>
               <span class="mono faint">{token.tokenId}</span>
               <span>
-                {token.lastUsedAt === null ? (
-                  'Never used'
-                ) : (
-                  <>
-                    Used <Ago at={token.lastUsedAt} />
-                  </>
-                )}
+                <Dated before="Used" at={token.lastUsedAt} none="Never used" isAgo />
                 <span class="faint">
                   , made <Ago at={token.createdAt} />, <End token={token} />
                 </span>
@@ -64,44 +62,19 @@ export function Tokens({ location, onRevoked }: { location: ShownLocation; onRev
         ))}
       </ul>
       {chosen !== undefined && (
-        <ConfirmRevocation
-          token={chosen}
-          location={location}
-          onRevoked={onRevoked}
-          onClose={() => setChosen(undefined)}
-        />
+        <ConfirmRevocation token={chosen} {...{ location, onRevoked }} onClose={() => setChosen(undefined)} />
       )}
     </>
   );
 }
 
 function End({ token: { revokedAt, expiresAt, state } }: { token: Token }) {
-  if (revokedAt !== null) {
-    return (
-      <>
-        revoked <Ago at={revokedAt} />
-      </>
-    );
-  }
-  if (expiresAt === null) return <>never expires</>;
-  return (
-    <>
-      {state === 'expired' ? 'expired' : 'expires'} <Time at={expiresAt} />
-    </>
-  );
+  if (revokedAt !== null) return <Dated before="revoked" at={revokedAt} isAgo />;
+  return <Dated before={state === 'expired' ? 'expired' : 'expires'} at={expiresAt} none="never expires" />;
 }
 
-function ConfirmRevocation({
-  token,
-  location: { locationId, tokens },
-  onRevoked,
-  onClose,
-}: {
-  token: Token;
-  location: ShownLocation;
-  onRevoked: () => void;
-  onClose: () => void;
-}) {
+function ConfirmRevocation({ token, location, onRevoked, onClose }: About & { token: Token; onClose: () => void }) {
+  const { locationId, tokens } = location;
   const { tokenId, label } = token;
   const lost = lostWith(tokenId, tokens, now.peek());
 

@@ -7,15 +7,16 @@ type AboutWithRole = {
   at: Parameters<typeof may>[1];
   /** The action, such as `To retry it`. */
   to: string;
-  children: ComponentChildren;
+  children?: ComponentChildren;
 };
 
-/** Shows `children`. If the operator lacks the role there, shows only which role is needed. */
+/** Shows `children`. If the operator lacks the role there, shows only which role is needed, and whom to ask. */
 export function WithRole({ needs, at, to, children }: AboutWithRole) {
   if (may(needs, at)) return children;
   return (
     <span class="faint">
-      {to}, you need the role {needs} here.
+      {to}, you need the role {needs}
+      {typeof at === 'string' && ' here'}. Ask an administrator (page <a href="/console/people">People</a>).
     </span>
   );
 }

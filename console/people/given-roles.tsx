@@ -12,7 +12,7 @@ import { refusedFields, type FieldProblems } from '../set-up/field-problems.ts';
 import { hasOidc } from '../sign-in.ts';
 import type { OperatorGrant } from '../wire.ts';
 import { RightFields } from './right-fields.tsx';
-import { rightInWords } from './right-in-words.ts';
+import { eachOnce, rightInWords, whose } from './right-in-words.ts';
 import { NOTHING, rightOf, type Draft } from './right-of.ts';
 
 const useIsInVain = (): boolean => useLoaded(hasOidc, []).value === false;
@@ -26,7 +26,7 @@ export function GivenRoles({ onToken }: Giving) {
   const isInVain = useIsInVain();
   const loaded = useLoaded((signal) => ask<{ grants: OperatorGrant[] }>('GET', '/operators/grants', { signal }), []);
   const [isGiving, setGiving] = useState(false);
-  const [taken, setTaken] = useState<OperatorGrant>();
+  const [taken, setTaken] = useState<ReturnType<typeof eachOnce>[number]>();
   return (
     <section class="sheet" aria-labelledby="people-roles">
       <div class="page-head">
@@ -43,7 +43,7 @@ export function GivenRoles({ onToken }: Giving) {
           ) : (
             <ul class="lined people-list" aria-labelledby="people-roles">
               {isInVain && <li class="problem">{IN_VAIN} Make a named token for each of these people.</li>}
-              {grants.map((grant) => (
+              {eachOnce(grants).map((grant) => (
                 <li key={grant.grantId}>
                   <div>
                     <b>{whose(grant)}</b>
@@ -71,7 +71,7 @@ export function GivenRoles({ onToken }: Giving) {
           action="Take the roles away"
           isDangerous
           onConfirm={async () => {
-            await ask('POST', `/operators/grants/${taken.grantId}/remove`);
+            for (const id of taken.grantIds) await ask('POST', `/operators/grants/${id}/remove`);
             announce('The roles are taken');
             loaded.again();
           }}
@@ -140,8 +140,4 @@ function GiveDialog({ onToken, onDone, onClose }: Giving & { onDone: () => void;
       <RightFields draft={draft} onChange={setDraft} />
     </Confirm>
   );
-}
-
-function whose({ email, group }: OperatorGrant): string {
-  return email ?? `group ${group}`;
 }

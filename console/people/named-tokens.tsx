@@ -3,19 +3,18 @@ import { AskButton } from '../parts/ask-button.tsx';
 import { ask } from '../api.ts';
 import { announce } from '../parts/announce.ts';
 import { Badge } from '../parts/badge.tsx';
-import { Choice, Text } from '../parts/form.tsx';
-import { now } from '../parts/clock.ts';
+import { endAfter, Expires } from '../parts/expires.tsx';
+import { Text } from '../parts/form.tsx';
 import { Confirm } from '../parts/confirm.tsx';
 import { Copyable } from '../parts/copyable.tsx';
 import { Loading } from '../parts/loading.tsx';
-import { Ago, Time } from '../parts/time.tsx';
+import { Dated } from '../parts/dated.tsx';
+import { Ago } from '../parts/time.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import type { OperatorToken } from '../wire.ts';
 import { RightFields } from './right-fields.tsx';
 import { rightInWords } from './right-in-words.ts';
 import { NOTHING, rightOf, type Draft } from './right-of.ts';
-
-const DAY_MS = 24 * 60 * 60_000;
 
 /**
  * Tokens of programs, and of people who cannot sign in otherwise.
@@ -30,6 +29,7 @@ export function NamedTokens({ wanted, onWant }: { wanted: Draft | undefined; onW
         <h2 id="people-tokens">Named tokens</h2>
         <AskButton onClick={() => onWant(NOTHING)}>Make a token</AskButton>
       </div>
+      <p class="faint">A program, or a person who cannot sign in otherwise, signs in with a token of their own.</p>
       <Loading loaded={loaded}>
         {({ tokens }) =>
           tokens.length === 0 ? (
@@ -42,19 +42,9 @@ export function NamedTokens({ wanted, onWant }: { wanted: Draft | undefined; onW
                     <b>{token.name}</b> <Badge tone={token.state === 'valid' ? 'good' : 'plain'}>{token.state}</Badge>
                     <div>{rightInWords(token)}</div>
                     <div class="faint">
-                      {token.lastUsedAt === null ? (
-                        'never used'
-                      ) : (
-                        <>
-                          used <Ago at={token.lastUsedAt} />
-                        </>
-                      )}
-                      , made <Ago at={token.createdAt} />
-                      {token.expiresAt !== null && (
-                        <>
-                          , until <Time at={token.expiresAt} />
-                        </>
-                      )}
+                      <Dated before="used" at={token.lastUsedAt} none="never used" isAgo />, made{' '}
+                      <Ago at={token.createdAt} />
+                      <Dated before=", ends" at={token.expiresAt} />
                     </div>
                   </div>
                   {token.state === 'valid' && (
@@ -97,9 +87,8 @@ function IssueDialog({ wanted, onDone, onClose }: { wanted: Draft; onDone: () =>
   const [draft, setDraft] = useState(wanted);
   const right = rightOf(draft);
   const issue = async () => {
-    const expiresAt = days === '' ? null : new Date(now.peek() + Number(days) * DAY_MS).toISOString();
     const { token } = await ask<{ token: string }>('POST', '/operators/tokens', {
-      body: { name: name.trim(), ...right, expiresAt },
+      body: { name: name.trim(), ...right, expiresAt: endAfter(days) },
     });
     announce('The token is made');
     onDone();
@@ -122,18 +111,7 @@ function IssueDialog({ wanted, onDone, onClose }: { wanted: Draft; onDone: () =>
         onWrite={setName}
       />
       <RightFields draft={draft} onChange={setDraft} />
-      <Choice
-        id="people-expires"
-        label="Expires"
-        value={days}
-        options={[
-          ['30', 'after 30 days'],
-          ['90', 'after 90 days'],
-          ['365', 'after a year'],
-          ['', 'never'],
-        ]}
-        onChoose={setDays}
-      />
+      <Expires id="people-expires" days={days} onChoose={setDays} />
     </Confirm>
   );
 }

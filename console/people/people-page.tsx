@@ -17,7 +17,7 @@ export function PeoplePage() {
   const [isAsked, setChosen] = useState(false);
   const [wanted, setWanted] = useState<Draft>();
   if (session.value.state !== 'in') return null;
-  const { name, rights } = session.value;
+  const { name, rights, kind } = session.value;
   const everywhere = async (): Promise<void> => {
     await logOut(true);
     announce('You are signed out everywhere');
@@ -27,13 +27,17 @@ export function PeoplePage() {
       <section class="sheet" aria-labelledby="people-you">
         <h2 id="people-you">You</h2>
         <p>
-          You are <b>{name}</b>:
+          You are <b>{name}</b>, with these roles:
         </p>
         <ul>
           {rights.map((right) => (
             <li key={rightInWords(right)}>{rightInWords(right)}</li>
           ))}
         </ul>
+        {kind === 'operator_token' && (
+          <p class="faint">Everybody who has this token is {name} in the audit. Make a named token for each of them.</p>
+        )}
+        {!may('admin', { anywhere: true }) && <p class="faint">To get more roles, ask an administrator.</p>}
         <OwnSessions />
       </section>
       {may('admin', { anywhere: true }) && (

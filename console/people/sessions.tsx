@@ -65,10 +65,12 @@ function Sessions({
             {sessions.map((each) => (
               <li key={each.sessionId}>
                 <div>
-                  <b>{each.name}</b> {each.current && <Badge tone="good">this browser</Badge>}
-                  <div>{inWords(each)}</div>
+                  {/* One's own sessions all have one name. */}
+                  <b>{each.current === undefined ? each.name : inWords(each)}</b>{' '}
+                  {each.current && <Badge tone="good">this browser</Badge>}
+                  {each.current === undefined && <div>{inWords(each)}</div>}
                   <div class="faint">
-                    seen <Ago at={each.lastSeenAt} />, signed in <Time at={each.signedInAt} />, until{' '}
+                    last used <Ago at={each.lastSeenAt} />, signed in <Time at={each.signedInAt} />, ends{' '}
                     <Time at={each.expiresAt} />
                   </div>
                 </div>

@@ -9,8 +9,10 @@ import { ContactLine } from '../locations/contact-line.tsx';
 import { knownGroups } from '../parts/group-choice.tsx';
 import { Confirm } from '../parts/confirm.tsx';
 import { Choice, Form } from '../parts/form.tsx';
+import { Fact } from '../parts/fact.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { locationName, readNames, vendorName } from '../parts/names.ts';
+import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { WithRole } from '../parts/with-role.tsx';
 import type { ChangedLocation, ListedOrders, ShownLocation, ShownProvider } from '../wire.ts';
@@ -23,40 +25,38 @@ import { valueInWords } from '../../src/core/domain/describe-change.ts';
 import { labelOf } from '../../src/core/domain/label-of.ts';
 import { editOf, moveEdit, patchOf, type Edit } from './location-edit.ts';
 import './set-up.css';
-import { draftOf, fieldsOf, idsOf, type Field } from './settings-fields.ts';
+import { draftOf, fieldsOf, hiddenInWords, idsOf, type Field } from './settings-fields.ts';
 import { SettingsForm } from './settings-form.tsx';
 import { useProblems } from './use-problems.ts';
 
 /** What operators have set for a location, and the form that changes it. */
 export function Configuration({ location, onDone }: { location: ShownLocation; onDone: () => void }) {
-  const [mode, setMode] = useState<'show' | 'edit' | 'remove'>('show');
+  const { locationId } = location;
+  // In the address, so that a link opens the form at a field.
+  const [{ edit }, go] = useFilters('edit', 'added');
+  const isEdited = edit !== '' && may('integrator', locationId);
+  const [isRemoved, setRemoved] = useState(false);
   /** The warnings of a change that is saved. */
   const [saved, setSaved] = useState<readonly string[]>();
   const button = useRef<HTMLButtonElement>(null);
   const wasEdited = useRef(false);
   // The form was closed, so the button that opened it gets the focus back.
   useEffect(() => {
-    if (mode === 'show' && wasEdited.current) button.current?.focus();
-    wasEdited.current = mode === 'edit';
-  }, [mode]);
+    if (isEdited) setSaved(undefined);
+    else if (wasEdited.current) button.current?.focus();
+    wasEdited.current = isEdited;
+  }, [isEdited]);
   return (
     <section class="sheet" aria-labelledby="location-configuration">
       <div class="page-head">
         <h2 id="location-configuration">Configuration</h2>
-        {mode !== 'edit' && (
-          <WithRole needs="integrator" at={location.locationId} to="To change it">
+        {!isEdited && (
+          <WithRole needs="integrator" at={locationId} to="To change it">
             <div class="buttons">
-              <button
-                ref={button}
-                type="button"
-                onClick={() => {
-                  setSaved(undefined);
-                  setMode('edit');
-                }}
-              >
+              <button ref={button} type="button" onClick={() => go({ edit: 'about-name' }, 'typed')}>
                 Edit …
               </button>
-              <AskButton onClick={() => setMode('remove')}>Remove</AskButton>
+              <AskButton onClick={() => setRemoved(true)}>Remove</AskButton>
             </div>
           </WithRole>
         )}
@@ -66,17 +66,23 @@ export function Configuration({ location, onDone }: { location: ShownLocation; o
           Orders cannot be sent with these settings. <Problem text={location.settingsProblem} />
         </div>
       )}
-      {mode === 'edit' ? (
-        <EditForm location={location} onDone={onDone} onSaved={setSaved} onClose={() => setMode('show')} />
+      {isEdited ? (
+        <EditForm
+          location={location}
+          first={edit}
+          onDone={onDone}
+          onSaved={setSaved}
+          onClose={() => go({ edit: '' }, 'typed')}
+        />
       ) : (
         <>
           {saved !== undefined && (
             <p>
               <Badge tone="good">saved</Badge> Waiting orders are tried again.{' '}
-              {!onlyConfigures(location.locationId) && (
+              {!onlyConfigures(locationId) && (
                 <>
                   If webhooks were dropped, replay them:{' '}
-                  <a href={`/console/webhooks${query({ location: location.locationId, outcome: 'dropped' })}`}>
+                  <a href={`/console/webhooks${query({ location: locationId, outcome: 'dropped' })}`}>
                     dropped webhooks
                   </a>
                 </>
@@ -87,7 +93,7 @@ export function Configuration({ location, onDone }: { location: ShownLocation; o
           <Facts location={location} />
         </>
       )}
-      {mode === 'remove' && <Remove location={location} onClose={() => setMode('show')} />}
+      {isRemoved && <Remove location={location} onClose={() => setRemoved(false)} />}
     </section>
   );
 }
@@ -96,10 +102,8 @@ function Facts({ location }: { location: ShownLocation }) {
   const { integration, groups, contacts, settings } = location;
   return (
     <dl class="configuration">
-      <dt>Name</dt>
-      <dd>{location.name ?? <None />}</dd>
-      <dt>Groups</dt>
-      <dd>
+      <Fact name="Name">{location.name ?? <None />}</Fact>
+      <Fact name="Groups">
         {groups.length === 0 && <None />}
         {groups.map((group, nth) => (
           <span key={group}>
@@ -107,24 +111,21 @@ function Facts({ location }: { location: ShownLocation }) {
             <a href={`/console/locations${query({ group })}`}>{group}</a>
           </span>
         ))}
-      </dd>
-      <dt>Country, time zone</dt>
-      <dd>{[location.country, location.timeZone].filter((each) => each !== null).join(', ') || <None />}</dd>
-      <dt>Address</dt>
-      <dd>{location.address ?? <None />}</dd>
-      <dt>Contacts</dt>
-      <dd>
+      </Fact>
+      <Fact name="Country, time zone">
+        {[location.country, location.timeZone].filter((each) => each !== null).join(', ') || <None />}
+      </Fact>
+      <Fact name="Address">{location.address ?? <None />}</Fact>
+      <Fact name="Contacts">
         {contacts.length === 0 && <None />}
         {contacts.map((contact) => (
           <div key={JSON.stringify(contact)}>
             <ContactLine contact={contact} />
           </div>
         ))}
-      </dd>
-      <dt>{labelOf('integration')}</dt>
-      <dd>{vendorName(integration)}</dd>
-      <dt>{labelOf('backOfficeUrl')}</dt>
-      <dd>{location.backOfficeUrl ?? <None />}</dd>
+      </Fact>
+      <Fact name={labelOf('integration')}>{vendorName(integration)}</Fact>
+      <Fact name={labelOf('backOfficeUrl')}>{location.backOfficeUrl ?? <None />}</Fact>
       {Object.entries(settings).map(([setting, shown]) => (
         <Setting key={setting} name={setting} shown={shown} />
       ))}
@@ -146,10 +147,7 @@ function Setting({ name, shown }: { name: string; shown: ShownLocation['settings
             {typeof shown.value === 'string' ? shown.value : valueInWords(JSON.stringify(shown.value))}
           </span>
         ) : (
-          <>
-            {'origin' in shown ? <span class="mono">{shown.origin}</span> : 'secret'}, fingerprint{' '}
-            <span class="mono">{'fingerprint' in shown ? shown.fingerprint : ''}</span>
-          </>
+          <span title="The fingerprint changes only if the value does.">{hiddenInWords(shown)}</span>
         )}
       </dd>
     </>
@@ -158,6 +156,7 @@ function Setting({ name, shown }: { name: string; shown: ShownLocation['settings
 
 function EditForm(about: {
   location: ShownLocation;
+  first: string;
   onDone: () => void;
   onSaved: (warnings: readonly string[]) => void;
   onClose: () => void;
@@ -252,13 +251,15 @@ type Editing = {
   providers: readonly ShownProvider[];
   /** The only fields of the settings that are shown. Only an unusual change of them has a preview. */
   only?: readonly Field[];
+  /** What the id of the field begins with that gets the focus. */
+  first?: string;
   onDone: () => void;
   onSaved: (warnings: readonly string[]) => void;
   onClose: () => void;
 };
 
 function LoadedForm({ groups, ...editing }: Editing & { groups: readonly string[] }) {
-  const { providers, only, onClose } = editing;
+  const { providers, only, first, onClose } = editing;
   const { base, edit, problems, isSamePos, ...now } = useEditing(editing);
   const { setEdit, setProblems } = now;
   // A refusal may name secrets that must be given again.
@@ -269,8 +270,9 @@ function LoadedForm({ groups, ...editing }: Editing & { groups: readonly string[
   );
   const form = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    if (only === undefined) form.current?.querySelector<HTMLElement>('input')?.focus();
-  }, []);
+    const inputs = form.current?.querySelectorAll<HTMLElement>('input, select, textarea') ?? [];
+    if (first !== undefined) [...inputs].find(({ id }) => id.startsWith(first))?.focus();
+  }, [first]);
   return (
     <div ref={form} class="set-up">
       <Form
@@ -370,10 +372,10 @@ function ChoosePos({ edit, base, providers, onChange }: AboutChoosePos) {
 }
 
 /** What is edited of a location, and how it is sent. */
-function useEditing({ location, providers, only, onDone, onSaved, onClose }: Editing) {
+function useEditing({ location, providers, only, first, onDone, onSaved, onClose }: Editing) {
   // The page loads the location again and again, but the form stays with the version that it was opened for.
   const [base, setBase] = useState(location);
-  const [edit, setEdit] = useState<Edit>(() => editOf(location, fieldsFor(providers, location)));
+  const [edit, setEdit] = useState<Edit>(() => editOf(location, fieldsFor(providers, location), first));
   const [message, setMessage] = useState<string>();
   const [isOld, setOld] = useState(false);
   const [would, setWould] = useState<ChangedLocation>();
@@ -457,9 +459,7 @@ function fieldsFor(
 function fingerprintsOf({ settings }: ShownLocation): Record<string, string> {
   return Object.fromEntries(
     Object.entries(settings).flatMap(([name, shown]) => {
-      if (!('fingerprint' in shown)) return [];
-      const begins = shown.origin === undefined ? '' : `. It begins with ${shown.origin}`;
-      return [[name, shown.fingerprint + begins]];
+      return 'fingerprint' in shown ? [[name, hiddenInWords(shown)]] : [];
     }),
   );
 }

@@ -3,12 +3,13 @@ import { useRef, useState } from 'preact/hooks';
 import { ask } from '../api.ts';
 import { announce } from '../parts/announce.ts';
 import { Badge } from '../parts/badge.tsx';
-import { Choice, Text } from '../parts/form.tsx';
-import { now } from '../parts/clock.ts';
+import { Fact } from '../parts/fact.tsx';
+import { endAfter, Expires } from '../parts/expires.tsx';
+import { Text } from '../parts/form.tsx';
 import { Confirm } from '../parts/confirm.tsx';
 import { CopyButton, Copyable } from '../parts/copyable.tsx';
 import { vendorName } from '../parts/names.ts';
-import { Problem, Said } from '../parts/said.tsx';
+import { Failed } from '../locations/connection-test.tsx';
 import { Time } from '../parts/time.tsx';
 import type { ConnectedLocation, IssuedToken, PlacedTest, ShownLocation } from '../wire.ts';
 import { minorUnitsOf } from './minor-units.ts';
@@ -16,8 +17,6 @@ import { QrCode } from './qr-code.tsx';
 import { randomKey } from './random-key.ts';
 
 type About = { location: ShownLocation; onDone: () => void; onClose: () => void };
-
-const DAY_MS = 24 * 60 * 60_000;
 
 function pathOf({ locationId }: ShownLocation, rest: string): string {
   return `/locations/${encodeURIComponent(locationId)}/${rest}`;
@@ -77,8 +76,7 @@ export function TokenDialog({ location, onDone, onClose }: About) {
   const make = async () => {
     const of = JSON.stringify([label, days]);
     if (last.current?.of !== of) {
-      const expiresAt = days === '' ? undefined : new Date(now.peek() + Number(days) * DAY_MS).toISOString();
-      const body = { ...(label.trim() !== '' && { label: label.trim() }), expiresAt };
+      const body = { ...(label.trim() !== '' && { label: label.trim() }), expiresAt: endAfter(days) ?? undefined };
       last.current = { of, body, headers: { 'idempotency-key': randomKey() } };
     }
     const { url } = await ask<IssuedToken>('POST', pathOf(location, 'tokens'), last.current);
@@ -105,18 +103,7 @@ export function TokenDialog({ location, onDone, onClose }: About) {
         value={label}
         onWrite={setLabel}
       />
-      <Choice
-        id="token-expires"
-        label="Expires"
-        value={days}
-        options={[
-          ['', 'never'],
-          ['30', 'after 30 days'],
-          ['90', 'after 90 days'],
-          ['365', 'after a year'],
-        ]}
-        onChoose={setDays}
-      />
+      <Expires id="token-expires" days={days} onChoose={setDays} />
     </Confirm>
   );
 }
@@ -205,16 +192,7 @@ export function TestOrderDialog({ location, onDone, onClose }: About) {
 
 function Result({ placed, pos }: { placed: PlacedTest; pos: string }) {
   if (placed.state === 'failed') {
-    return (
-      <>
-        <div>
-          <Badge tone="bad">failed</Badge> <Problem text={placed.problem} />
-        </div>
-        <p>
-          <b>What to do:</b> <Said text={placed.toDo} />
-        </p>
-      </>
-    );
+    return <Failed {...placed} />;
   }
   const { providerOrderId, callOutCode } = placed;
   return (
@@ -223,14 +201,10 @@ function Result({ placed, pos }: { placed: PlacedTest; pos: string }) {
         <Badge tone="good">placed</Badge> {pos} took the order. Look for the ticket there, then remove it.
       </p>
       <dl>
-        <dt>Ticket</dt>
-        <dd class="mono">{printable(providerOrderId ?? 'the POS named no id')}</dd>
-        {callOutCode !== null && (
-          <>
-            <dt>Code</dt>
-            <dd class="mono">{callOutCode}</dd>
-          </>
-        )}
+        <Fact name="Ticket">
+          {providerOrderId === null ? 'the POS named no id' : <code>{printable(providerOrderId)}</code>}
+        </Fact>
+        <Fact name="Code">{callOutCode && <code>{callOutCode}</code>}</Fact>
       </dl>
       <p class="faint">Here the order has ended. What the POS says about it from now on changes nothing.</p>
     </>

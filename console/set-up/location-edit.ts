@@ -1,5 +1,5 @@
 import type { ShownLocation } from '../wire.ts';
-import { aboutOf, readAbout, type About, type AboutDraft } from './about-draft.ts';
+import { aboutOf, NO_CONTACT, readAbout, type About, type AboutDraft } from './about-draft.ts';
 import type { FieldProblems } from './field-problems.ts';
 import {
   draftOf,
@@ -16,9 +16,11 @@ export type Edit = { integration: string; about: AboutDraft; settings: SettingsD
 
 type Base = About & Pick<ShownLocation, 'integration' | 'settings'>;
 
-/** The form that changes nothing. */
-export function editOf(base: Base, fields: readonly Field[]): Edit {
-  return { integration: base.integration, about: aboutOf(base), settings: draftOf(fields, shownSettings(base)) };
+/** The form that changes nothing. @param first the field that is edited first. A contact is there for it */
+export function editOf(base: Base, fields: readonly Field[], first = ''): Edit {
+  const about = aboutOf(base);
+  if (first.startsWith('contact-') && about.contacts.length === 0) about.contacts = [NO_CONTACT];
+  return { integration: base.integration, about, settings: draftOf(fields, shownSettings(base)) };
 }
 
 /** The settings without those whose value is not shown. */

@@ -12,6 +12,7 @@ import { Page } from '../parts/page.tsx';
 import { pageOf } from '../parts/page-of.ts';
 import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
+import { WithRole } from '../parts/with-role.tsx';
 import { findSession } from '../sign-in.ts';
 import type { ChangedLocation, ShownProvider } from '../wire.ts';
 import { aboutIds, readAbout } from './about-draft.ts';
@@ -30,14 +31,11 @@ import { linesOf } from '../people/right-of.ts';
 /** Adds a location: its POS, its settings, and a preview before it is stored. Its page then connects it. */
 export function NewLocationPage() {
   const loaded = useLoaded((signal) => ask<{ providers: ShownProvider[] }>('GET', '/providers', { signal }), []);
-  const canAdd = may('integrator', { anywhere: true });
   return (
     <Page title="Add a location">
-      {canAdd ? (
+      <WithRole needs="integrator" at={{ anywhere: true }} to="To add a location">
         <Loading loaded={loaded}>{({ providers }) => <Wizard providers={providers} />}</Loading>
-      ) : (
-        <p>To add a location, you need the role integrator.</p>
-      )}
+      </WithRole>
     </Page>
   );
 }
@@ -164,17 +162,14 @@ function stepOf(step: string, isFilled: boolean, isReviewed: boolean): 1 | 2 | 3
   return (step === '2' || step === '3') && isFilled ? 2 : 1;
 }
 
-function First({
-  draft,
-  problems,
-  providers,
-  put,
-}: {
+type AboutFirst = {
   draft: NewLocation;
   problems: FieldProblems;
   providers: readonly ShownProvider[];
   put: (some: Partial<NewLocation>) => void;
-}) {
+};
+
+function First({ draft, problems, providers, put }: AboutFirst) {
   const own = scopeOf('integrator');
   const isKnown = knownLocations.value.some(({ locationId }) => locationId === draft.locationId);
   // Who may add locations only in one group gets this group at once.
@@ -206,7 +201,9 @@ function First({
                 <b title={provider.integration}>{title}</b>
                 {description !== undefined && <span class="faint">{description}</span>}
                 <span class="faint">
-                  {provider.connect ? 'Registers its webhook by itself.' : 'Its webhook is set by hand.'}
+                  {provider.connect
+                    ? 'Connect enters our webhook address there.'
+                    : 'You enter our webhook address there.'}
                 </span>
               </Tick>
             );
@@ -226,7 +223,10 @@ function First({
               <a href={pageOf.location(draft.locationId)}>Open this location</a> to change it.
             </>
           ) : (
-            "The location's id on the ordering platform. It cannot be changed later."
+            <>
+              The location's id on the ordering platform. It cannot be changed later.
+              {/\s/.test(draft.locationId) && <b> It contains a space. Is it so on the platform too?</b>}
+            </>
           )
         }
         value={draft.locationId}
@@ -255,8 +255,8 @@ function Review({ would: { created, locationId, changes, warnings, of } }: { wou
   return (
     <>
       <p>
-        The settings of the POS are complete. This will be stored for <b>{of.about.name}</b>. Orders that wait for it
-        are sent at once.
+        This will be stored for <b>{of.about.name}</b>, with the id <code>{locationId}</code>. Orders that wait for it
+        are then sent at once. Whether the POS accepts the settings is tested in the next step.
       </p>
       <Changes changes={changes} isNew />
       <Warnings warnings={warnings} />

@@ -17,6 +17,7 @@ export type Schema = {
   writeOnly?: boolean;
   /** A secret that we choose ourselves begins so. */
   generated?: string;
+  requiredWithout?: string;
 };
 
 /** One input of the form. `fields` is a group of inputs, `map` is rows of two texts, and `json` is any value. */
@@ -27,6 +28,8 @@ export type Field = {
   label: string;
   kind: 'text' | 'url' | 'secret' | 'number' | 'choice' | 'map' | 'json' | 'fields';
   isRequired: boolean;
+  /** The field without which a new location requires this one. */
+  requiredWithout?: string | undefined;
   /** True if its value is never shown. Then the draft has only what was typed again. */
   isSecret: boolean;
   /** True if several texts may be written, with white space between. */
@@ -62,18 +65,25 @@ export function fieldsOf(
   });
 }
 
+/** What is said of a stored value that nobody may see. */
+export const hiddenInWords = ({ origin, fingerprint }: { origin?: string; fingerprint: string }): string =>
+  `${origin === undefined ? 'a value that is not shown' : `${origin}, the rest is not shown`} (fingerprint ${fingerprint})`;
+
 /** A stored value that is not shown. */
 const SECRET = Symbol('secret');
 
 function partsOf(schema: Schema, path: readonly string[], storedOf: (name: string) => unknown): Field[] {
   const { properties = {}, required = [] } = schema;
-  return Object.entries(properties)
-    .map(([name, part]) => fieldOf(part, [...path, name], required.includes(name), storedOf(name)))
-    .toSorted((one, other) => rankOf(one) - rankOf(other));
-}
-
-function rankOf({ isRequired, fallback }: Field): number {
-  return isRequired ? 0 : fallback === undefined ? 1 : 2;
+  const fields = Object.entries(properties).map(([name, part]) =>
+    fieldOf(part, [...path, name], required.includes(name), storedOf(name)),
+  );
+  const others = new Set(fields.map(({ requiredWithout }) => requiredWithout));
+  const rankOf = ({ id, isRequired, requiredWithout, fallback }: Field): number => {
+    if (isRequired) return 0;
+    if (requiredWithout !== undefined || others.has(id)) return 1;
+    return fallback === undefined ? 2 : 3;
+  };
+  return fields.toSorted((one, other) => rankOf(one) - rankOf(other));
 }
 
 function fieldOf(part: Schema, path: readonly string[], isRequired: boolean, stored: unknown): Field {
@@ -86,10 +96,11 @@ function fieldOf(part: Schema, path: readonly string[], isRequired: boolean, sto
     label: labelOf(path.at(-1) ?? ''),
     kind,
     isRequired,
+    requiredWithout: part.requiredWithout,
     isSecret,
     isList: kind === 'secret' && part.anyOf?.some(({ type }) => type === 'array') === true,
     generated: part.generated,
-    description: part.description,
+    description: part.description?.replaceAll(NAME, (name) => `“${labelOf(name)}”`),
     fallback: fallbackOf(part),
     options,
     // A part is required only if its group is.
@@ -97,6 +108,9 @@ function fieldOf(part: Schema, path: readonly string[], isRequired: boolean, sto
       kind === 'fields' ? partsOf(isRequired ? part : { ...part, required: [] }, path, (name) => within?.[name]) : [],
   };
 }
+
+/** Another setting, in a description. */
+const NAME = /(?<![\w/.])[a-z]+(?:[A-Z]\w*)+/g;
 
 function kindOf(
   part: Schema,

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { labelOf } from '../../src/core/domain/label-of.ts';
 import { CopyButton } from '../parts/copyable.tsx';
 import { Choice, FieldGroup, Text, Tick } from '../parts/form.tsx';
 import type { FieldProblems } from './field-problems.ts';
@@ -41,16 +42,19 @@ function hasDefault({ isRequired, fallback, kind }: Field): boolean {
 }
 
 function Input({ field, ...form }: Form & { field: Field }) {
-  const { kind, label, path, description, fallback, isRequired, options } = field;
+  const { kind, label, path, description, fallback, requiredWithout, options } = field;
   const { draft, onChange, problems } = form;
   const written = draft[field.id];
   const fingerprint = form.fingerprints?.[field.id];
+  // Only a new location needs one of both.
+  const other = form.fingerprints === undefined ? requiredWithout : undefined;
+  const isRequired = field.isRequired || (other !== undefined && !draft[other]);
   const hints = [
     description,
     !['choice', 'fields', 'map'].includes(kind) && fallback !== undefined && `Default: ${fallback}`,
     kind === 'json' && 'JSON.',
     field.isList && 'Write all of them, with a space between.',
-    fingerprint !== undefined && `A secret is stored. Its fingerprint is ${fingerprint}.`,
+    fingerprint !== undefined && `Stored: ${fingerprint}. It stays if you leave this empty.`,
   ].filter(Boolean);
   const about = {
     id: `settings-${path.join('-')}`,
@@ -59,6 +63,7 @@ function Input({ field, ...form }: Form & { field: Field }) {
     hint: hints.join(' '),
     refused: problems[`settings.${field.id}`],
     isRequired: isRequired && fingerprint === undefined,
+    problem: isRequired && other !== undefined && !written ? `Fill this in, or “${labelOf(other)}”.` : undefined,
   };
   if (kind === 'fields' || kind === 'map') {
     return (

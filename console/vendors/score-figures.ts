@@ -15,12 +15,13 @@ type Figure = {
 };
 
 /** A count with its share of the orders, because a vendor with many orders has more of everything. */
-function counted(name: string, count: (score: Score) => number): Figure {
+function counted(name: string, count: (score: Score) => number) {
   const badness = (score: Score): number => count(score) / Math.max(1, score.orders);
   return {
     name,
     badness,
-    show: (score) => `${count(score)}${count(score) > 0 ? ` (${percent(badness(score))})` : ''}`,
+    show: (score: Score) => String(count(score)),
+    parts: (score: Score) => (count(score) > 0 ? [`${percent(badness(score))} of orders`] : []),
   };
 }
 
@@ -31,6 +32,10 @@ function timed(name: string, badness: Figure['badness']): Figure {
   return { name, badness, show: (score) => show(badness(score)) };
 }
 
+const refused = counted('Failed or held', ({ refusals }) =>
+  Object.values(refusals).reduce((all, times) => all + times, 0),
+);
+
 /** The first is neither good nor bad. */
 export const FIGURES: readonly Figure[] = [
   { name: 'Orders', badness: ({ orders }) => orders, show: ({ orders }) => String(orders) },
@@ -38,6 +43,7 @@ export const FIGURES: readonly Figure[] = [
     name: 'Accepted',
     badness: ({ accepted, orders }) => (orders === 0 ? null : 1 - accepted / orders),
     show: ({ accepted, orders }) => percent(orders === 0 ? undefined : accepted / orders),
+    parts: ({ accepted, orders }) => (orders === 0 ? [] : [`${accepted} of ${orders} orders`]),
   },
   timed('Time to accept, median', ({ acceptanceSeconds: { p50 } }) => p50),
   timed('Time to accept, 95 %', ({ acceptanceSeconds: { p95 } }) => p95),
@@ -46,11 +52,13 @@ export const FIGURES: readonly Figure[] = [
   counted('Late webhooks', ({ late }) => late),
   counted('Conflicts', ({ conflicts }) => conflicts),
   {
-    ...counted('Failed or held', ({ refusals }) => Object.values(refusals).reduce((all, times) => all + times, 0)),
-    parts: ({ refusals }) =>
-      Object.entries(refusals)
+    ...refused,
+    parts: (score) => [
+      ...refused.parts(score),
+      ...Object.entries(score.refusals)
         .toSorted(([, one], [, other]) => other - one)
         .map(([code, times]) => `${times}× ${inShort({ code }) ?? words(code)}`),
+    ],
   },
   {
     name: 'Not answering',

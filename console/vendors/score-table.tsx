@@ -16,12 +16,12 @@ export function ScoreTable(table: { what: string; rows: readonly Row[]; by?: str
   return (
     <>
       <p class="vendors-about faint">
-        Orders that reached the POS, in whole hours, updated every ten minutes. Percentages are of the orders.
+        Orders that reached the POS, in whole hours, updated every ten minutes.
         {onSort && ' Press a column to see its worst first.'}
       </p>
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- scrolling needs the keyboard */}
       <section class="scroll-x" tabIndex={0} aria-label={`Figures by ${what}`}>
-        <table class="vendors-scores">
+        <table class="vendors-scores lines">
           <thead>
             <tr>
               <th scope="col">{what}</th>
@@ -43,7 +43,7 @@ export function ScoreTable(table: { what: string; rows: readonly Row[]; by?: str
               <tr key={href ?? name}>
                 <th scope="row">{href === undefined ? name : <a href={href}>{name}</a>}</th>
                 {FIGURES.map(({ name, show, parts }) => (
-                  <td key={name}>
+                  <td key={name} data-name={name}>
                     {show(score)}
                     {parts?.(score).map((part) => (
                       <span key={part} class="vendors-part">

@@ -13,7 +13,7 @@ export const SHOWN = { shown: true } as const;
  * operators see the origin, because its path may carry a token. `.meta(SHOWN)` shows a URL that never does.
  */
 export const HttpUrl = z
-  .url({ protocol: /^https?$/, error: 'is not an http or https URL' })
+  .url({ protocol: /^https?$/, error: 'is not a URL such as https://pos.example.com' })
   .refine((url) => !hasCredentials(url), { error: 'contains a user name or password: remove them' });
 
 /** The base URL of an API, without a slash at its end. */

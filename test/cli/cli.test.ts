@@ -147,7 +147,7 @@ describe('the command line', () => {
     [
       'a URL without TLS',
       { ordersUrl: 'http://pos.example.com/hunter2', unsigned: true },
-      /settings: ordersUrl is not allowed: .* https, or name the host in ALLOW_PRIVATE_HOSTS/,
+      /settings: ordersUrl is not allowed: .* http, and ALLOW_PRIVATE_HOSTS does not name its host: use https/,
     ],
     [
       'a URL of a private host',

@@ -21,15 +21,22 @@ import {
   silence,
   stepShares,
   trend,
+  unreportedOf,
 } from '../../console/locations/assess-location.ts';
-import { clockTime } from '../../console/parts/clock-time.ts';
+import { clockTime, dayAndTime } from '../../console/parts/clock-time.ts';
 import type { ListedLocation, ShownLocation } from '../../console/wire.ts';
 
 const NOW = Date.parse('2027-01-31T18:00:00Z');
 const MINUTE_MS = 60_000;
 const ago = (minutes: number): string => new Date(NOW - minutes * MINUTE_MS).toISOString();
 
-const OPEN: ListedLocation['open'] = { dropped: 0, replayedAt: null, unreported: 0, failing: null };
+const OPEN: ListedLocation['open'] = {
+  dropped: 0,
+  replayedAt: null,
+  unreported: 0,
+  unreportedSince: null,
+  failing: null,
+};
 const location = (locationId: string, about: Partial<ListedLocation> = {}): ListedLocation => ({
   locationId,
   integration: 'standard',
@@ -156,6 +163,12 @@ describe('the rating of locations', () => {
     expect(repairOf({ ...errors, open: { ...replayed, dropped: 1_200 } }, NOW)).toBe('1,200 not replayed');
     expect(repairOf({ ...errors, open: { ...OPEN, replayedAt: ago(61) } }, NOW)).toBe(undefined);
     expect(errorTone({ ...location('club'), open: { ...OPEN, dropped: 40 } })).toBe('bad');
+  });
+
+  it('a silent location says since when as the board does: since its oldest ticket without a report', () => {
+    const silent = { ...OPEN, unreported: 2, unreportedSince: ago(9) };
+    expect(unreportedOf(silent)).toBe(`2 tickets without a report since ${dayAndTime(ago(9))}`);
+    expect(unreportedOf({ ...silent, unreported: 1 })).toMatch(/^1 ticket without/);
   });
 
   it('a location whose errors are all repaired comes after one with an open error or tickets without a report', () => {

@@ -4,7 +4,7 @@ import { ACT_CODES, describeAction } from '../../src/core/domain/describe-action
 import { groupActions, timesOf } from '../../console/audit/group-actions.ts';
 import { timesInWords } from '../../src/core/domain/explain-failure.ts';
 import { browserOf } from '../../console/people/browser-of.ts';
-import { rightInWords } from '../../console/people/right-in-words.ts';
+import { eachOnce, rightInWords } from '../../console/people/right-in-words.ts';
 import { rightOf, type Draft } from '../../console/people/right-of.ts';
 import type { RecordedAction } from '../../console/wire.ts';
 import { machineWordsIn } from '../system/machine-words.ts';
@@ -293,6 +293,12 @@ describe('a list of actions', () => {
     expect(timesOf([replay, { ...replay, at: at(1) }, { ...replay, action: 'replay many', at: at(2) }])).toBe(2);
   });
 
+  it('shows the end of a replay of many as a clock shows it', () => {
+    const subject = 'dropped, until 2026-11-30T18:00:00.000Z';
+    const [said] = describeAction({ ...action, action: 'replay many', subject, after: 'found 3' }).more;
+    expect(said).toMatch(/^dropped, until (?!.*[TZ])/);
+  });
+
   it('shows one line for a replay of many webhooks', () => {
     expect(grouped({ action: 'replay' }, { action: 'replay' }, { action: 'replay many' })).toEqual(['0 1 2']);
   });
@@ -369,5 +375,18 @@ describe('the roles that a form gives', () => {
   it('are shown with their locations and groups', () => {
     const right = { roles: ['viewer', 'integrator'] as const, locations: ['club-1'], locationGroups: ['brand'] };
     expect(rightInWords({ ...right, roles: [...right.roles] })).toBe('integrator at club-1, all of group brand');
+  });
+
+  it('that read the same are listed once, and taken away together', () => {
+    const all = { group: null, locations: null, locationGroups: [], createdAt: action.at };
+    const listed = eachOnce([
+      { ...all, grantId: '1', email: 'ada@example.com', roles: ['operator'] },
+      { ...all, grantId: '2', email: 'ben@example.com', roles: ['operator'] },
+      { ...all, grantId: '3', email: 'ada@example.com', roles: ['viewer', 'operator'] },
+    ]);
+    expect(listed.map(({ email, grantIds }) => [email, grantIds])).toEqual([
+      ['ada@example.com', ['1', '3']],
+      ['ben@example.com', ['2']],
+    ]);
   });
 });

@@ -67,7 +67,7 @@ describe('a step that a page shows', () => {
     const [, cause] = causes.find(([each]) => each === code) ?? [];
     for (const integration of ['standard', null])
       expect(shown(cause ?? expect.unreachable(), integration).flatMap(({ link }) => link ?? [])).toEqual([
-        { name: 'Settings of the location', href: '/console/locations/club-1' },
+        { name: 'Settings of the location', href: '/console/locations/club-1?edit=settings-' },
       ]);
   });
 });

@@ -8,6 +8,7 @@ import { aboutIds, aboutOf, NO_ABOUT, NO_CONTACT, readAbout } from '../../consol
 import {
   draftOf,
   fieldsOf,
+  hiddenInWords,
   idsOf,
   mergePatchOf,
   readDraft,
@@ -205,6 +206,14 @@ describe('a change of a location', () => {
     expect(patch({}, { secret: null })).toEqual({ settings: { secret: null } });
   });
 
+  it('begins with a contact to fill in if a link asks for its telephone number', () => {
+    const first = editOf(base, known, 'contact-1-phone');
+    expect(first.about.contacts).toEqual([NO_CONTACT]);
+    expect(patchOf(first, base, known).patch).toEqual({});
+    const stored = { ...base, contacts: [{ email: 'ada@example.com' }] };
+    expect(editOf(stored, known, 'contact-1-phone').about.contacts).toHaveLength(1);
+  });
+
   it('contains all settings of the new POS if the POS changes', () => {
     const other = fieldsOf({ properties: { key: { ...TEXT, writeOnly: true } } });
     const to = { ...edit, integration: 'other', settings: { key: 'k' } };
@@ -308,6 +317,36 @@ it('a secret that is generated is one that its POS accepts', () => {
   });
   expect(names).toEqual(expect.arrayContaining(['secret', 'webhookPassword']));
   expect(randomSecret('')).not.toBe(randomSecret(''));
+});
+
+it('the wizard asks for each setting that an integration requires, also if another setting may replace it', () => {
+  const asked = (integration: string): string[] => {
+    const made = fieldsOf(settingsSchema(registry.get(integration) ?? expect.unreachable()));
+    return made.flatMap(({ id, isRequired, requiredWithout: other }) =>
+      isRequired ? [id] : other === undefined ? [] : [`${id} or ${other}`],
+    );
+  };
+  expect(asked('standard')).toEqual(['ordersUrl', 'secret or unsigned']);
+  expect(asked('toast')).toEqual([
+    'restaurantGuid',
+    'webhookSecret',
+    'diningOptionGuids',
+    'baseUrl or application',
+    'clientId or application',
+    'clientSecret or application',
+  ]);
+});
+
+it('the description of a setting names others as the form labels them', () => {
+  const description = 'Instead of accessToken, as HubRise gives it at https://a.example/oneTwo.html. TAKE_OUT stays.';
+  const [field] = fieldsOf({ properties: { clientId: { ...TEXT, description } } });
+  expect(field?.description).toBe(description.replace('accessToken', '“Access token”'));
+});
+
+it('a value that is not shown is called a secret only if it is one', () => {
+  expect(hiddenInWords({ fingerprint: 'abc' })).toBe('a value that is not shown (fingerprint abc)');
+  const address = { origin: 'https://pos.example.com/…', fingerprint: 'abc' };
+  expect(hiddenInWords(address)).toBe('https://pos.example.com/…, the rest is not shown (fingerprint abc)');
 });
 
 it('a field of a group that may be left out is not required', () => {

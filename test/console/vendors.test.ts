@@ -20,10 +20,12 @@ const figure = (name: string) => {
 };
 
 it('compares counts by their share of the orders', () => {
-  const { show, badness } = figure('Webhooks that never came');
+  const { show, parts, badness } = figure('Webhooks that never came');
   const [small, large] = [score({ orders: 10, missing: 4 }), score({ orders: 1_000, missing: 5 })];
   expect(badness(small)).toBeGreaterThan(badness(large) ?? 0);
-  expect([small, large].map(show)).toEqual(['4 (40 %)', '5 (0.5 %)']);
+  expect([small, large].map(show)).toEqual(['4', '5']);
+  expect([small, large].map((each) => parts?.(each))).toEqual([['40 % of orders'], ['0.5 % of orders']]);
+  expect(figure('Accepted').parts?.(score({ orders: 10, accepted: 9 }))).toEqual(['9 of 10 orders']);
 });
 
 it('shows times around a minute to the second, so that vendors differ', () => {
@@ -35,7 +37,8 @@ it('shows times around a minute to the second, so that vendors differ', () => {
 
 it('says why orders failed or were held, the most frequent first', () => {
   const refusals = { pos_rejected_order: 1, pos_set_up_wrong: 3, made_by_a_newer_version: 2 };
-  expect(figure('Failed or held').parts?.(score({ refusals }))).toEqual([
+  expect(figure('Failed or held').parts?.(score({ orders: 600, refusals }))).toEqual([
+    '1 % of orders',
     '3× POS misconfigured',
     '2× made by a newer version',
     '1× POS refused it',

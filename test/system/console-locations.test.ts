@@ -6,6 +6,7 @@ import { until } from '../../world/processes/until.ts';
 import { askAxe } from './open-browser.ts';
 import { nameToken } from '../../world/system/log-in.ts';
 import { confirm, says } from './on-page.ts';
+import { focused } from './in-page.ts';
 import { useConsole } from './open-console.ts';
 
 const pass = useConsole({ env: { PUBLIC_URL: 'http://127.0.0.1:9' } });
@@ -193,6 +194,11 @@ describe('a location that an operator changes', () => {
     await about.getByText(/^Hidden until/).waitFor();
     await about.getByRole('button', { name: 'Show the alarm' }).click();
     await about.getByRole('button', { name: 'Snooze …' }).waitFor();
+    // Who may enter the number is led to its field.
+    await page.getByRole('link', { name: 'Enter it' }).click();
+    await until(async () => (await page.evaluate(focused)).name === 'Phone');
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await until(async () => (await page.evaluate(focused)).name === 'Edit …');
   });
 });
 

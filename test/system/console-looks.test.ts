@@ -301,7 +301,7 @@ const VIEWS: Record<string, (page: Page) => Promise<unknown>> = {
     await press(page, /^Next/);
     await page.getByLabel('Orders URL').fill('https://pos.example.com/orders');
     await press(page, /^Next/);
-    await says(page, /Secret is missing|proves the sender/);
+    await says(page, 'Fill this in, or “Unsigned”.');
     // The service judges a field that is left.
     pass.complaints();
   },

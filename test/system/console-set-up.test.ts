@@ -54,10 +54,10 @@ it('a restaurant that is added by the wizard takes a test order', async () => {
   await page.getByLabel('Unsigned').selectOption('yes');
   await page.getByLabel('Orders URL').fill('nonsense');
   await page.keyboard.press('Tab');
-  await says(page, 'Orders URL is not an http or https URL.');
+  await says(page, 'Orders URL is not a URL such as https://pos.example.com.');
   await press(page, /^Next/);
   await until(async () => (await page.evaluate(focused)).name === 'Orders URL');
-  expect(await problemOf(page, 'Orders URL')).toBe('Orders URL is not an http or https URL.');
+  expect(await problemOf(page, 'Orders URL')).toBe('Orders URL is not a URL such as https://pos.example.com.');
   expect(await page.getByLabel('Orders URL').inputValue()).toBe('nonsense');
   expect(await askAxe(page)).toEqual([]);
   await page.getByLabel('Orders URL').fill(pass.pos.ordersUrl);
@@ -130,6 +130,7 @@ it('a field of an earlier step that is refused leads back to that step', async (
   await page.getByLabel('Name', { exact: true }).fill('Bistro 12');
   await press(page, /^Next/);
   await page.getByLabel('Orders URL').fill(pass.pos.ordersUrl);
+  await page.getByLabel('Unsigned').selectOption('yes');
   // As if the rules had changed since the first step.
   const issues = [{ path: 'address', received: 'string', says: 'is not known' }];
   await page.route('**/locations/club-12?dryRun=true', (route) =>
@@ -148,6 +149,8 @@ it('a secret that we choose ourselves is generated, shown and stored', async () 
   await press(page, /^Next/);
   await page.getByLabel('Orders URL').fill(pass.pos.ordersUrl);
   expect(await page.getByRole('button', { name: 'Generate Previous secret' }).count()).toBe(0);
+  await press(page, /^Next/);
+  expect(await problemOf(page, 'Secret')).toBe('Fill this in, or “Unsigned”.');
   await press(page, 'Generate Secret');
   expect(await page.getByLabel('Secret', { exact: true }).inputValue()).toMatch(/^whsec_.{44}$/);
   await page.getByRole('button', { name: 'Copy: Secret' }).waitFor();
@@ -267,7 +270,7 @@ describe('a form that the service judges while it is filled in', () => {
     await page.getByLabel('Unsigned').selectOption('yes');
     await page.getByLabel('Orders URL').fill('nonsense');
     await page.keyboard.press('Tab');
-    await says(page, 'Orders URL is not an http or https URL.');
+    await says(page, 'Orders URL is not a URL such as https://pos.example.com.');
     const letGo = await hold(page, '/locations/club-20', 1);
     const asked = page.waitForRequest(/dryRun=true/);
     await page.getByLabel('Orders URL').fill('https://old.example.com/orders');

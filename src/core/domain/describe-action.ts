@@ -70,7 +70,7 @@ function lasted({ after }: Done): string[] {
   const [, extra, end, reason] = /^(?:paused|(\d+) minutes)( for .*?| until .*?)?(?:: (.*))?$/s.exec(after) ?? [];
   return [
     ...(extra === undefined ? [] : [`${extra} minutes more for each order`]),
-    ...(end === undefined ? [] : [timesInWords(end.trim())]),
+    ...(end === undefined ? [] : [end.trim()]),
     ...(reason === undefined ? [] : [reason]),
   ];
 }
@@ -244,7 +244,7 @@ export function describeAction(recorded: Recorded, names: Names = IDS): ActInWor
     more: [
       ...(outcome === 'failed' ? ['it failed'] : outcome === null ? ['how it ended is not known'] : []),
       // What has another form than expected is only in the details.
-      ...changed.filter((each) => each !== '' && !/[{}]/.test(each)),
+      ...changed.filter((each) => each !== '' && !/[{}]/.test(each)).map(timesInWords),
     ],
     details: stored.join(' · ') || null,
     isChange: outcome !== 'refused' && !LOOKS.has(action),

@@ -273,7 +273,7 @@ const CAUSES: Table = {
   pos_host_refused: {
     says: ({ reason }) =>
       reason === 'plain http'
-        ? 'its URL in the settings is http: use https, or name the host in ALLOW_PRIVATE_HOSTS'
+        ? 'its URL in the settings is http, and ALLOW_PRIVATE_HOSTS does not name its host: use https, or add the host there'
         : `this host in the settings has a ${reason} address, and ALLOW_PRIVATE_HOSTS does not name it`,
     inShort: 'host not allowed',
     toDo: (_cause, about) => [

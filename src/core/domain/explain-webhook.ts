@@ -125,8 +125,8 @@ const DROPS: Table<DropCause> = {
       'Enable signing at the POS, with the same secret.',
       about.webhookAuth?.optional === true && {
         say:
-          'If this POS cannot sign, remove the secret: press “Edit …” on the page of the location. Then only the token in the ' +
-          'address authenticates the POS.',
+          'If this POS cannot sign, remove the secret from the settings of the location. This needs the role integrator. ' +
+          'Then only the token in the address authenticates the POS.',
         ...settingsPage(about),
       },
       IMPOSTOR,

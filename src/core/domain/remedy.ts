@@ -35,13 +35,18 @@ export const vendorOf = ({ vendorName }: Names, integration: string): string =>
 
 /** The page on which the settings of a location are changed. */
 export const settingsPage = ({ locationId }: Pick<Place, 'locationId'>): Pick<Step, 'link'> =>
-  locationId === null
-    ? {}
-    : { link: { name: 'Settings of the location', href: `/console/locations/${encodeURIComponent(locationId)}` } };
+  locationId === null ? {} : { link: { name: 'Settings of the location', href: editPage(locationId, 'settings-') } };
+
+/** The form that changes a location. It opens for people who may. @param field what the id of its first field begins with */
+export const editPage = (locationId: string, field: string): string =>
+  `/console/locations/${encodeURIComponent(locationId)}?edit=${field}`;
 
 /** Changes some settings. The others stay. A step that ends with a colon is only for the command line. */
 export function changeSettings(about: Place): Step[] {
-  const edit = { say: 'Press “Edit …” on the page of the location. All other settings stay.', ...settingsPage(about) };
+  const edit = {
+    say: 'Change the settings of the location. This needs the role integrator. All other settings stay.',
+    ...settingsPage(about),
+  };
   const commands = settingsCommands(about);
   if (commands === undefined) return about.locationId === null ? [] : [edit];
   const { schema, changeSettings: run } = commands;

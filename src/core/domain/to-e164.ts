@@ -9,6 +9,10 @@ let library: Library | undefined;
 /** Loads the number formats of all countries. This blocks the process for some 40 ms. */
 export const loadPhones = (): Library => (library ??= require('libphonenumber-js/min') as Library);
 
+/** Whether a number of this country, or one with + and the country's number, has more digits. */
+export const isTooShort = (phone: string, country: string | undefined): boolean =>
+  loadPhones().validatePhoneNumberLength(phone, country?.toUpperCase() as CountryCode | undefined) === 'TOO_SHORT';
+
 /**
  * Reads a telephone number in any form.
  * @param country ISO 3166-1 alpha-2, for a national form

@@ -12,6 +12,8 @@ type Part = {
   shown?: boolean;
   /** Says for which restaurant a credential is used. `shared`: several locations have it. */
   target?: true | 'shared';
+  /** The setting without which this one is required. */
+  requiredWithout?: string;
   type?: string;
   format?: string;
   enum?: unknown[];
@@ -61,12 +63,16 @@ function toJsonSchema(provider: Provider): Part {
 /** The schema with `application`. A location gives the application's name, or the fields that it supplies. */
 function withReference({ application }: Provider, schema: Part): Part {
   if (application === undefined) return schema;
-  const { properties, required = [] } = schema;
+  const { properties = {}, required = [] } = schema;
   const supplied = Object.keys(application.shape);
   const description = `The name of the platform's vendor application, which supplies ${supplied.join(', ')}.`;
+  const parts = Object.entries(properties).map(([name, part]) => {
+    const isSupplied = supplied.includes(name) && required.includes(name);
+    return [name, isSupplied ? { ...part, requiredWithout: 'application' } : part] as const;
+  });
   return {
     ...schema,
-    properties: { application: { type: 'string', shown: true, description }, ...properties },
+    properties: { application: { type: 'string', shown: true, description }, ...Object.fromEntries(parts) },
     required: required.filter((name) => !supplied.includes(name)),
   };
 }
@@ -114,7 +120,8 @@ export const ShownProvider = z
     settings: z.record(z.string(), z.unknown()).meta({
       description:
         "The JSON Schema of a location's settings (draft 2020-12). A `writeOnly` field is a secret. Operators choose a " +
-        '`generated` one themselves: it begins with the text there.',
+        '`generated` one themselves: it begins with the text there. A new location needs a field with `requiredWithout`, ' +
+        'or the field that is named there.',
     }),
   })
   .meta({ id: 'ShownProvider' });

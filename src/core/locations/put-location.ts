@@ -2,7 +2,7 @@ import { isRecord } from '../domain/json-text.ts';
 import { Contact } from '../contacts/contact.ts';
 import { issueInWords } from '../domain/issue-in-words.ts';
 import type { ShapeIssue } from '../domain/shape-issues.ts';
-import { toE164 } from '../domain/to-e164.ts';
+import { isTooShort, toE164 } from '../domain/to-e164.ts';
 import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Pool, PoolClient } from 'pg';
@@ -302,7 +302,7 @@ async function write(
     const rules = await withApplications(client, given, [before?.settings, settings], dryRun ? '' : 'FOR KEY SHARE');
     const decided = decide(before);
     if (decided === undefined) return undefined;
-    const wanted = { ...decided, contacts: withPhones(decided) };
+    const wanted = { ...decided, contacts: withPhones(decided, before?.contacts) };
     const added = wanted.groups.filter((group) => before?.groups.includes(group) === false);
     const roles = added.length === 0 ? [] : await readRolesAt(client, added);
     // guard: groups-within-scope
@@ -369,17 +369,21 @@ async function write(
   return done;
 }
 
-/** The contacts, with their telephone numbers in E.164. @throws WrongLocation */
-function withPhones({ contacts, country }: LocationDetails): Contact[] {
+/** The contacts, with their telephone numbers in E.164. @param before stored numbers are not judged again @throws WrongLocation */
+function withPhones({ contacts, country }: LocationDetails, before: readonly Contact[] = []): Contact[] {
   return contacts.map((contact, nth) => {
-    if (contact.phone === undefined || E164.test(contact.phone)) return contact;
-    const phone = toE164(contact.phone, country ?? undefined);
-    if (phone === undefined) throw wrongField(`contacts.${nth}.phone`, 'string', NO_PHONE);
+    const { phone: typed } = contact;
+    if (typed === undefined || before.some(({ phone }) => phone === typed)) return contact;
+    const isShort = isTooShort(typed, country ?? undefined);
+    const phone = isShort ? undefined : E164.test(typed) ? typed : toE164(typed, country ?? undefined);
+    if (phone === undefined) throw wrongField(`contacts.${nth}.phone`, 'string', isShort ? SHORT_PHONE : NO_PHONE);
     return { ...contact, phone };
   });
 }
 const E164 = /^\+[1-9]\d{6,14}$/;
 const NO_PHONE = "cannot be read as a telephone number. Write it with + and the country's number, such as +4930123456";
+
+const SHORT_PHONE = 'has too few digits for a telephone number. Write the whole number, such as +4930123456';
 
 function wrongField(path: string, received: ShapeIssue['received'], says: string): WrongLocation {
   const issue = { path, received, says };
@@ -425,6 +429,9 @@ async function hasHistory(client: PoolClient, locationId: string): Promise<boole
 /** @throws WrongLocation */
 function validate(rules: Rules, before: Configured | undefined, wanted: Configured, isScoped: boolean): SettingsChange {
   const { integration, settings: after } = wanted;
+  const known = rules.registry.get(integration);
+  // Also before they are read, because a form judges an address before the other settings are filled in.
+  if (known !== undefined) refuseHosts(after, known, rules.allowedHosts);
   const { provider, settings: used } = parseSettings(rules, integration, after, newSettingsOf);
   refuseHosts(used, provider, rules.allowedHosts);
   const old = before?.integration === integration ? before.settings : {};

@@ -42,6 +42,10 @@ const OpenAtLocation = z
       description:
         'Tickets of a location that has sent no webhook since the oldest of them, among its newest 50: see `silent` of the board.',
     }),
+    unreportedSince: z
+      .date()
+      .nullable()
+      .meta({ description: 'When the oldest of these tickets was sent. The location has sent no webhook since.' }),
     failing: z
       .object({ orders: z.int(), cause: StoredPlacementCause.nullable() })
       .nullable()

@@ -4,7 +4,8 @@ import { z } from 'zod';
 import { Id } from '../domain/order.ts';
 import { inTransaction } from '../postgres/transactions.ts';
 import { GivenRight, inOrder, isWithin, reaching, refuseUnknown } from './given-right.ts';
-import { Right, type Scope } from './operator.ts';
+import { gives } from './gives.ts';
+import { Right, ROLES, type Scope } from './operator.ts';
 
 export async function hasGrant(pool: Pool, email: string | undefined, groups: readonly string[]): Promise<boolean> {
   const { rowCount } = await pool.query(
@@ -44,6 +45,8 @@ export type OperatorGrant = z.infer<typeof OperatorGrant>;
 const SHOWN =
   'grant_id AS "grantId", email, group_name AS "group", roles, locations, location_groups AS "locationGroups", created_at AS "createdAt"';
 
+const READERS = ROLES.filter((role) => gives({ roles: [role] }, 'viewer'));
+
 /** Grants roles to an address or a group. An existing equal grant is returned instead. */
 export async function addOperatorGrant(
   pool: Pool,
@@ -59,13 +62,15 @@ export async function addOperatorGrant(
       `WITH same AS (
        SELECT * FROM operator_grants
        WHERE email IS NOT DISTINCT FROM $2::text AND group_name IS NOT DISTINCT FROM $3::text
-         AND roles = $4::text[] AND locations IS NOT DISTINCT FROM $5::text[] AND location_groups = $6::text[]
+         -- A role that includes viewer is the same with it.
+         AND array_remove(roles, 'viewer') = array_remove($4::text[], 'viewer')
+         AND (roles && $7::text[]) = ($4::text[] && $7::text[]) AND locations IS NOT DISTINCT FROM $5::text[] AND location_groups = $6::text[]
      ), added AS (
        INSERT INTO operator_grants (grant_id, email, group_name, roles, locations, location_groups)
        SELECT $1::uuid, $2::text, $3::text, $4::text[], $5::text[], $6::text[] WHERE NOT EXISTS (SELECT FROM same) RETURNING *
      )
      SELECT ${SHOWN} FROM (SELECT * FROM same UNION ALL SELECT * FROM added) AS grants LIMIT 1`,
-      [randomUUID(), email ?? null, group ?? null, right.roles, right.locations, right.locationGroups],
+      [randomUUID(), email ?? null, group ?? null, right.roles, right.locations, right.locationGroups, READERS],
     );
   });
   if (rows[0] === undefined) throw new Error('a grant was not stored');

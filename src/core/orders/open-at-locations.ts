@@ -3,7 +3,7 @@ import type { OpenAtLocation } from '../locations/show-location.ts';
 import { NEEDS, NEEDS_READ, RECENT, SILENT_MIN } from './needs-person.ts';
 import { droppedLately, silentAmong } from './sample-attention.ts';
 
-const NOTHING: OpenAtLocation = { dropped: 0, replayedAt: null, unreported: 0, failing: null };
+const NOTHING: OpenAtLocation = { dropped: 0, replayedAt: null, unreported: 0, unreportedSince: null, failing: null };
 
 /** Adds to each location what is still open there. */
 export async function withOpen<Each extends { locationId: string }>(
@@ -57,5 +57,5 @@ const OPEN = `
     GROUP BY 1
   ), silent AS (${silentAmong(OPEN_THERE)}), failing AS (${FAILING})
   SELECT location_id AS "locationId", coalesce(dropped, 0) AS dropped, replayed_at AS "replayedAt",
-         coalesce(sent, 0)::int AS unreported, failing
+         coalesce(sent, 0)::int AS unreported, oldest AS "unreportedSince", failing
   FROM dropped FULL JOIN silent USING (location_id) FULL JOIN failing USING (location_id)`;

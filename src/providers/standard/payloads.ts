@@ -21,7 +21,7 @@ export const Settings = z
       'Cancels are posted to this URL. Without it, a person cancels by telephone.',
     ),
     secret: Secret.optional()
-      .meta({ generated: 'whsec_' })
+      .meta({ generated: 'whsec_', requiredWithout: 'unsigned' })
       .describe('The secret that signs orders and verifies webhooks.'),
     previousSecret: Secret.optional().describe(
       'A second secret that is valid too. If the POS uses both secrets, or you are not sure, enter the other one here and ' +
@@ -30,7 +30,7 @@ export const Settings = z
     unsigned: z
       .literal(true, { error: 'must be true or left out' })
       .optional()
-      .describe('Declares that the location has no secret on purpose.'),
+      .describe('The POS cannot sign. Then only the token in the address proves who sends a webhook.'),
   })
   .refine(({ secret, previousSecret }) => secret !== undefined || previousSecret === undefined, {
     path: ['previousSecret'],

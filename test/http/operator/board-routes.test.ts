@@ -377,7 +377,7 @@ describe('the attention list', () => {
     expect(silentThere(watched)).toMatchObject({ integration: 'standard', lastSeenAt: null, sent: 1 });
     const unreported = async (): Promise<unknown> =>
       (await (await askOperator(stage.app)).get('/locations/quiet')).body['open'];
-    expect(await unreported()).toMatchObject({ unreported: 1 });
+    expect(await unreported()).toMatchObject({ unreported: 1, unreportedSince: expect.any(String) });
     await stage.query(`INSERT INTO location_last_seen VALUES ('quiet', 'standard', now())`);
     await noticed(() => silentThere(watched) === undefined);
     expect(await unreported()).toMatchObject({ unreported: 0 });

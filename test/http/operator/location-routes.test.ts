@@ -353,11 +353,13 @@ describe('a location by the API', () => {
   });
 
   it.each([
-    ['a national number without a country', { contacts: [{ phone: '030 123456' }] }],
-    ['a number that no telephone has', { country: 'DE', contacts: [{ phone: '12' }] }],
-  ])('with %s is answered 400 with what to write', async (_, details) => {
+    ['a national number without a country', { contacts: [{ phone: '030 123456' }] }, 'cannot be read as'],
+    ['a number that no telephone has', { country: 'DE', contacts: [{ phone: '030 12' }] }, 'cannot be read as'],
+    ['a number that ends too early', { country: 'DE', contacts: [{ phone: '12' }] }, 'has too few digits for'],
+    ['such a number in E.164', { contacts: [{ phone: '+1234567' }] }, 'has too few digits for'],
+  ])('with %s is answered 400 with what to write', async (_, details, what) => {
     const { status, body } = await put('dialled', standard(details));
-    const says = "cannot be read as a telephone number. Write it with + and the country's number, such as +4930123456";
+    const says = expect.stringMatching(new RegExp(`^${what} a telephone number\\. .* such as \\+4930123456$`));
     expect([status, body['issues']]).toEqual([400, [{ path: 'contacts.0.phone', received: 'string', says }]]);
   });
 
@@ -608,6 +610,12 @@ describe('a location by the API', () => {
     const deep = `{"settings":${'{"more":'.repeat(25)}1${'}'.repeat(25)}}`;
     const { status, body } = await operator.send('PATCH', '/locations/deep', deep);
     expect([status, body['detail']]).toEqual([400, 'settings: has more than 20 levels']);
+  });
+
+  it('is refused for an address that may not be called, also while it has no secret yet', async () => {
+    const settings = { ordersUrl: 'http://pos.example.com/orders' };
+    const { status, body } = await put('wrong', standard({ settings }));
+    expect([status, body['issues']]).toEqual([400, [expect.objectContaining({ path: 'settings.ordersUrl' })]]);
   });
 
   it.each([

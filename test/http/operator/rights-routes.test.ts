@@ -330,6 +330,15 @@ describe('roles at a group of locations', () => {
     expect((await here.send('DELETE', '/locations/empty:first?unpaused=true')).status).toBe(200);
   });
 
+  it('are given once, also if viewer is named, which they include', async () => {
+    const give = async (...roles: string[]): Promise<unknown> =>
+      (await admin.post('/operators/grants', { group: 'twice', roles })).body['grantId'];
+    const first = await give('operator');
+    expect(await give('viewer', 'operator')).toBe(first);
+    // An integrator alone reads no orders, so these two differ.
+    expect(await give('integrator')).not.toBe(await give('viewer', 'integrator'));
+  });
+
   it('reach a joining location only if an operator with all of these roles adds the location to the group', async () => {
     await member('joined', 'viewer');
     const grant = { group: 'staff', roles: ['operator', 'member-data'], locationGroups: ['joined'] };

@@ -224,7 +224,13 @@ describe('a replay', () => {
     const dry = await operator.post(`/webhooks/${id}/replay`, { dryRun: true });
     expect(dry.body).toMatchObject({ webhookId: null, outcome: 'applied' });
     const openThere = async (): Promise<unknown> => (await operator.get(`/locations/${locationId}`)).body['open'];
-    expect(await openThere()).toEqual({ dropped: 1, replayedAt: null, unreported: 0, failing: null });
+    expect(await openThere()).toEqual({
+      dropped: 1,
+      replayedAt: null,
+      unreported: 0,
+      unreportedSince: null,
+      failing: null,
+    });
     expect(await stage.order(serviceOrderId)).toMatchObject({ status: null });
 
     const replayed = await operator.post(`/webhooks/${id}/replay`, {});
@@ -234,7 +240,13 @@ describe('a replay', () => {
       events: [{ status: 'ready', serviceOrderId, callOutCode: 'K472', outcome: 'applied', conflict: false }],
     });
     expect(await stage.order(serviceOrderId)).toMatchObject({ status: 'ready' });
-    expect(await openThere()).toEqual({ dropped: 0, replayedAt: expect.any(String), unreported: 0, failing: null });
+    expect(await openThere()).toEqual({
+      dropped: 0,
+      replayedAt: expect.any(String),
+      unreported: 0,
+      unreportedSince: null,
+      failing: null,
+    });
     expect(await stage.query('SELECT FROM outbox WHERE service_order_id = $1', [serviceOrderId])).toHaveLength(1);
     const shown = await operator.get(`/orders/${serviceOrderId}`);
     expect(shown.body).toMatchObject({ webhooks: [{ webhookId: replayed.body['webhookId'], replayOf: id }] });
