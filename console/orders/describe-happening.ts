@@ -249,14 +249,17 @@ const CANCEL_ANSWERS = new Map(
 );
 
 function callEnded({ call, attempt, outcome, httpStatus, milliseconds, error, reasonCode }: Call): StoryLine {
-  const { more: why, ...details } = becauseOf(error);
+  const { more: why, details } = becauseOf(error);
   const answered = (call === 'cancelOrder' && CANCEL_ANSWERS.get(outcome)) || ANSWERS.get(outcome);
   return {
-    ...(answered ?? { sentence: 'The call failed unexpectedly', tone: 'bad', details: outcome }),
-    ...details,
+    ...(answered ?? { sentence: 'The call failed unexpectedly', tone: 'bad' }),
+    details: [
+      ...(answered ? [] : [outcome]),
+      ...(httpStatus === null || httpStatus < 300 ? [] : [`HTTP ${httpStatus}`]),
+      ...(details === undefined ? [] : [details]),
+    ].join(': '),
     more: [
       `attempt ${attempt}`,
-      ...(httpStatus === null ? [] : [`HTTP ${httpStatus}`]),
       ...(milliseconds === null ? [] : [`took ${duration(milliseconds)}`]),
       ...reasonOf({ reasonCode, itemIds: null }),
       ...why,

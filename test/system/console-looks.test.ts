@@ -311,7 +311,8 @@ const VIEWS: Record<string, (page: Page) => Promise<unknown>> = {
     await page.getByRole('button', { name: 'Save' }).waitFor();
   },
   'a location with its history': (page) => come(page, `locations/${HARBOUR}`, /Secret: changed/),
-  'held orders of a location': (page) => come(page, `orders?state=held&location=${LAKESIDE}`, /^The POS answered 404/),
+  'held orders of a location': (page) =>
+    come(page, `orders?state=held&location=${LAKESIDE}`, /^The POS has nothing at this address/),
   'a change of a location': async (page) => {
     await page.goto(`/console/locations/${friday.misconfigured}`);
     await press(page, /^Edit/);
