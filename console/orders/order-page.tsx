@@ -119,10 +119,10 @@ function Unknown({ serviceOrderId }: { serviceOrderId: string }) {
     <>
       <p>
         No order <code>{serviceOrderId}</code> was found. An order appears here when the platform signals it. Check the
-        id.
+        id. Or the order belongs to a restaurant that you may not see.
       </p>
       <p>
-        Search with the key <kbd>/</kbd>, or see <a href="/console/orders">the list of orders</a>.
+        Press Search at the top of the page, or see <a href="/console/orders">the list of orders</a>.
       </p>
     </>
   );

@@ -12,6 +12,7 @@ import { ShortId } from '../parts/short-id.tsx';
 import { Ago } from '../parts/time.tsx';
 import { OUTCOME_TONES, PLACEMENT_TONES, words } from '../parts/tones.ts';
 import type { Found } from '../wire.ts';
+import { hintFor } from './hint-for.ts';
 import { isLikeMember } from './is-like-member.ts';
 import './search.css';
 
@@ -79,7 +80,9 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
       >
         {problem !== undefined && <p class="problem">{problem}</p>}
         {member !== undefined && <p>Orders of a member: {member}. This search is logged.</p>}
-        {found !== undefined && !(isOffered && !hasSome(found)) && <Results found={found} />}
+        {found !== undefined && !(isOffered && !hasSome(found)) && (
+          <Results found={found} ofMember={member !== undefined} />
+        )}
         {!mayAsk && isLikeMember(typed) && found && !hasSome(found) && (
           <p>To search for a member, you need the role member-data.</p>
         )}
@@ -132,10 +135,10 @@ function useFound(text: string, ofMember: boolean): { found?: Found | undefined;
   return result;
 }
 
-function Results({ found }: { found: Found }) {
+function Results({ found, ofMember }: { found: Found; ofMember: boolean }) {
   const { orders, locations = [], webhooks = [] } = found;
-  if (!hasSome(found)) return <p>Nothing found.</p>;
-  return (
+  const hint = hintFor(found, ofMember);
+  const list = (
     <ul class="lined search-results">
       {orders.map(({ serviceOrderId, callOutCode, locationId, placement, status, signalledAt }) => (
         <li key={serviceOrderId}>
@@ -171,5 +174,11 @@ function Results({ found }: { found: Found }) {
         </li>
       ))}
     </ul>
+  );
+  return (
+    <>
+      {hasSome(found) && list}
+      {hint !== undefined && <p>{hint}</p>}
+    </>
   );
 }
