@@ -79,7 +79,7 @@ const STATUSES: readonly (readonly [statuses: RegExp, says: string])[] = [
   [/^5/, 'answered with an error of its own'],
 ];
 const statusSays = (status: string): string => STATUSES.find(([each]) => each.test(status))?.[1] ?? 'answered';
-/** A success that is none says by itself what is wrong with it. */
+/** After a status of success, the rest of the text says what is wrong. */
 const ANSWERED = /\banswered (?:([3-5]\d\d)(?: with errors)?|2\d\d)\b/g;
 /** The same of other requests, such as to the ordering platform and to receivers of messages. */
 const IN_BRACKETS = new RegExp(
