@@ -5,6 +5,7 @@ import { Badge } from '../parts/badge.tsx';
 import { holdRows } from '../parts/hold-rows.ts';
 import { LocationLink, LocationName } from '../parts/location-field.tsx';
 import { vendorName } from '../parts/names.ts';
+import { OrderName } from '../parts/order-name.tsx';
 import { Page } from '../parts/page.tsx';
 import { Paged } from '../parts/paged.tsx';
 import { Pick } from '../parts/pick.tsx';
@@ -175,6 +176,8 @@ type AboutRows = {
 };
 
 function Rows({ webhooks, replayed, chosen }: AboutRows) {
+  // A dropped webhook was read by nobody, so its order is not known.
+  const hasOrders = webhooks.some(({ serviceOrderId }) => serviceOrderId !== null);
   const mine = webhooks.filter(({ locationId }) => may('operator', locationId)).map(({ webhookId }) => webhookId);
   return (
     <table class="webhooks-list linked">
@@ -185,7 +188,7 @@ function Rows({ webhooks, replayed, chosen }: AboutRows) {
             Received
           </th>
           <th scope="col">Outcome</th>
-          <th scope="col">Order</th>
+          {hasOrders && <th scope="col">Order</th>}
           <th scope="col">Location</th>
           <th scope="col">Problem</th>
         </tr>
@@ -195,6 +198,7 @@ function Rows({ webhooks, replayed, chosen }: AboutRows) {
           <Row
             key={webhook.webhookId}
             webhook={webhook}
+            hasOrders={hasOrders}
             now={replayed.get(webhook.webhookId)}
             chosen={mine.includes(webhook.webhookId) ? chosen : undefined}
           />
@@ -206,12 +210,14 @@ function Rows({ webhooks, replayed, chosen }: AboutRows) {
 
 type AboutRow = {
   webhook: ListedWebhook;
+  /** Whether there is a column of orders. */
+  hasOrders: boolean;
   /** The outcome of its replay. */
   now: WebhookOutcome | undefined;
   chosen: Chosen | undefined;
 };
 
-function Row({ webhook, now, chosen }: AboutRow) {
+function Row({ webhook, hasOrders, now, chosen }: AboutRow) {
   const { webhookId, receivedAt, outcome, locationId, integration, reason, truncated } = webhook;
   const { serviceOrderId, callOutCode } = webhook;
   return (
@@ -231,10 +237,16 @@ function Row({ webhook, now, chosen }: AboutRow) {
         {webhook.replayOf !== null && <span class="webhooks-about"> a replay</span>}
         {truncated && <span class="webhooks-about"> cut off</span>}
       </td>
-      <td class="webhooks-order">
-        {serviceOrderId !== null && <a href={pageOf.order(serviceOrderId)}>{callOutCode ?? serviceOrderId}</a>}
-      </td>
-      <td>
+      {hasOrders && (
+        <td class="webhooks-order">
+          {serviceOrderId !== null && (
+            <a href={pageOf.order(serviceOrderId)}>
+              <OrderName id={serviceOrderId} code={callOutCode} />
+            </a>
+          )}
+        </td>
+      )}
+      <td class="webhooks-place">
         <LocationName id={locationId} /> <span class="webhooks-about">{vendorName(integration)}</span>
       </td>
       <td class="webhooks-reason">
