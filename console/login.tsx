@@ -41,12 +41,7 @@ export function Login() {
           <Text
             id="token"
             label="Operator token"
-            hint={
-              <>
-                {ways.value === true ? 'Or sign in' : 'Sign in'} with an operator token. If you have none, ask an admin:
-                admins make tokens on the page People.
-              </>
-            }
+            hint={`${ways.value === true ? 'Or sign in' : 'Sign in'} with an operator token. If you have none, ask an admin: admins make tokens on the page People.`}
             isRequired
             type="password"
             autocomplete="current-password"

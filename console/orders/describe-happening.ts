@@ -253,11 +253,9 @@ function callEnded({ call, attempt, outcome, httpStatus, milliseconds, error, re
   const answered = (call === 'cancelOrder' && CANCEL_ANSWERS.get(outcome)) || ANSWERS.get(outcome);
   return {
     ...(answered ?? { sentence: 'The call failed unexpectedly', tone: 'bad' }),
-    details: [
-      ...(answered ? [] : [outcome]),
-      ...(httpStatus === null || httpStatus < 300 ? [] : [`HTTP ${httpStatus}`]),
-      ...(details === undefined ? [] : [details]),
-    ].join(': '),
+    details: [!answered && outcome, (httpStatus ?? 0) >= 300 && `HTTP ${httpStatus}`, details]
+      .filter(Boolean)
+      .join(': '),
     more: [
       `attempt ${attempt}`,
       ...(milliseconds === null ? [] : [`took ${duration(milliseconds)}`]),

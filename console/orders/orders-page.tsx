@@ -162,7 +162,9 @@ function List({
           </tbody>
         </table>
       )}
-      {orders.length === 0 && <p>{next === null ? 'No orders match.' : NONE_AMONG_NEWEST}</p>}
+      {orders.length === 0 && (
+        <p>{next === null ? 'No orders match.' : 'No orders match yet. Older orders were not searched.'}</p>
+      )}
       <p class="problem" role="alert">
         {problem}
       </p>
@@ -184,8 +186,6 @@ function List({
     </div>
   );
 }
-
-const NONE_AMONG_NEWEST = 'No orders match among the newest. Older orders were not searched yet.';
 
 function withoutRepeats(orders: readonly Row[]): Row[] {
   return [...new Map(orders.toReversed().map((order) => [order.serviceOrderId, order])).values()].toReversed();

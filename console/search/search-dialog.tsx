@@ -29,6 +29,7 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
   const [member, setMember] = useState<string>();
   const field = useRef<HTMLInputElement>(null);
   const { found, problem } = useFound(member ?? typed, member !== undefined);
+  const hint = found && hintFor(found, member !== undefined);
   const mayAsk = may('member-data', { anywhere: true });
   const isOffered = mayAsk && member === undefined && (isLikeMember(typed) || (found && !hasSome(found)));
   useLayoutEffect(() => field.current?.focus(), []);
@@ -81,7 +82,10 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
         {problem !== undefined && <p class="problem">{problem}</p>}
         {member !== undefined && <p>Orders of a member: {member}. This search is logged.</p>}
         {found !== undefined && !(isOffered && !hasSome(found)) && (
-          <Results found={found} ofMember={member !== undefined} />
+          <>
+            <Results found={found} />
+            {hint !== undefined && <p>{hint}</p>}
+          </>
         )}
         {!mayAsk && isLikeMember(typed) && found && !hasSome(found) && (
           <p>To search for a member, you need the role member-data.</p>
@@ -114,11 +118,11 @@ function useFound(text: string, ofMember: boolean): { found?: Found | undefined;
     if (text === '') return undefined;
     const giveUp = new AbortController();
     const { signal } = giveUp;
+    // The text may be about a member, so it must not be in a URL.
     const search = (): Promise<Found> =>
       ofMember
-        ? ask<Found>('POST', '/search/member', { body: { text }, signal })
-        : // The text may be about a member, so it must not be in a URL.
-          ask<Found>('POST', '/search', { body: { q: text }, signal });
+        ? ask('POST', '/search/member', { body: { text }, signal })
+        : ask('POST', '/search', { body: { q: text }, signal });
     const timer = setTimeout(
       () =>
         void search().then(
@@ -135,10 +139,9 @@ function useFound(text: string, ofMember: boolean): { found?: Found | undefined;
   return result;
 }
 
-function Results({ found, ofMember }: { found: Found; ofMember: boolean }) {
+function Results({ found }: { found: Found }) {
   const { orders, locations = [], webhooks = [] } = found;
-  const hint = hintFor(found, ofMember);
-  const list = (
+  return (
     <ul class="lined search-results">
       {orders.map(({ serviceOrderId, callOutCode, locationId, placement, status, signalledAt }) => (
         <li key={serviceOrderId}>
@@ -174,11 +177,5 @@ function Results({ found, ofMember }: { found: Found; ofMember: boolean }) {
         </li>
       ))}
     </ul>
-  );
-  return (
-    <>
-      {hasSome(found) && list}
-      {hint !== undefined && <p>{hint}</p>}
-    </>
   );
 }

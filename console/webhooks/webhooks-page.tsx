@@ -155,7 +155,7 @@ function List({ page, isLater, ...shown }: AboutList) {
       )}
       <div ref={list}>
         {rows.length === 0 ? (
-          <Nothing isStretch={page.next !== null} isLater={isLater} />
+          <p>{page.next !== null ? NOT_YET : isLater ? 'There are no older webhooks.' : 'No webhooks match.'}</p>
         ) : (
           <Rows webhooks={rows} {...shown} />
         )}
@@ -164,10 +164,7 @@ function List({ page, isLater, ...shown }: AboutList) {
   );
 }
 
-function Nothing({ isStretch, isLater }: { isStretch: boolean; isLater: boolean }) {
-  if (isStretch) return <p>No webhooks match yet. Older webhooks were not searched.</p>;
-  return <p>{isLater ? 'There are no older webhooks.' : 'No webhooks match.'}</p>;
-}
+const NOT_YET = 'No webhooks match yet. Older webhooks were not searched.';
 
 type AboutRows = {
   webhooks: readonly ListedWebhook[];
@@ -176,8 +173,6 @@ type AboutRows = {
 };
 
 function Rows({ webhooks, replayed, chosen }: AboutRows) {
-  // A dropped webhook was read by nobody, so its order is not known.
-  const hasOrders = webhooks.some(({ serviceOrderId }) => serviceOrderId !== null);
   const mine = webhooks.filter(({ locationId }) => may('operator', locationId)).map(({ webhookId }) => webhookId);
   return (
     <table class="webhooks-list linked">
@@ -188,7 +183,9 @@ function Rows({ webhooks, replayed, chosen }: AboutRows) {
             Received
           </th>
           <th scope="col">Outcome</th>
-          {hasOrders && <th scope="col">Order</th>}
+          <th scope="col" class="webhooks-order">
+            Order
+          </th>
           <th scope="col">Location</th>
           <th scope="col">Problem</th>
         </tr>
@@ -198,7 +195,6 @@ function Rows({ webhooks, replayed, chosen }: AboutRows) {
           <Row
             key={webhook.webhookId}
             webhook={webhook}
-            hasOrders={hasOrders}
             now={replayed.get(webhook.webhookId)}
             chosen={mine.includes(webhook.webhookId) ? chosen : undefined}
           />
@@ -210,14 +206,12 @@ function Rows({ webhooks, replayed, chosen }: AboutRows) {
 
 type AboutRow = {
   webhook: ListedWebhook;
-  /** Whether there is a column of orders. */
-  hasOrders: boolean;
   /** The outcome of its replay. */
   now: WebhookOutcome | undefined;
   chosen: Chosen | undefined;
 };
 
-function Row({ webhook, hasOrders, now, chosen }: AboutRow) {
+function Row({ webhook, now, chosen }: AboutRow) {
   const { webhookId, receivedAt, outcome, locationId, integration, reason, truncated } = webhook;
   const { serviceOrderId, callOutCode } = webhook;
   return (
@@ -237,15 +231,13 @@ function Row({ webhook, hasOrders, now, chosen }: AboutRow) {
         {webhook.replayOf !== null && <span class="webhooks-about"> a replay</span>}
         {truncated && <span class="webhooks-about"> cut off</span>}
       </td>
-      {hasOrders && (
-        <td class="webhooks-order">
-          {serviceOrderId !== null && (
-            <a href={pageOf.order(serviceOrderId)}>
-              <OrderName id={serviceOrderId} code={callOutCode} />
-            </a>
-          )}
-        </td>
-      )}
+      <td class="webhooks-order">
+        {serviceOrderId !== null && (
+          <a href={pageOf.order(serviceOrderId)}>
+            <OrderName id={serviceOrderId} code={callOutCode} />
+          </a>
+        )}
+      </td>
       <td class="webhooks-place">
         <LocationName id={locationId} /> <span class="webhooks-about">{vendorName(integration)}</span>
       </td>
