@@ -40,7 +40,7 @@ export async function call<Answer>(
 
 async function refusal(response: Response): Promise<Refused> {
   const {
-    detail = `The service answered ${response.status}.`,
+    detail = `The service gave no reason. Try again. If that does not help, report the number ${response.status}.`,
     cause = null,
     issues = [],
   } = (await response.json().catch(() => ({}))) as Partial<Problem>;

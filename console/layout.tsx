@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso';
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useCallback, useState } from 'preact/hooks';
 import { Keys } from './keys.tsx';
 import { Outage } from './outage.tsx';
 import { announced } from './parts/announce.ts';
@@ -31,12 +31,6 @@ export function Layout({ children }: { children: ComponentChildren }) {
   const leave = (): void =>
     void logOut().catch(({ message }: Error) => setProblem(`You are still signed in: ${message}`));
   const isHere = (href: string): boolean => path === href || (href !== '/console' && path.startsWith(`${href}/`));
-  const pages = useRef<HTMLElement>(null);
-  // The row of pages scrolls where it is too long. The current page stays in sight.
-  useEffect(() => {
-    const here = pages.current?.querySelector<HTMLElement>('[aria-current]');
-    if (here) pages.current?.scrollTo({ left: here.offsetLeft - (pages.current.clientWidth - here.offsetWidth) / 2 });
-  }, [path]);
   if (query['wall'] === 'true' && path === '/console' && !onlyConfigures()) {
     return (
       <main id="main" tabIndex={-1} class="wall">
@@ -56,7 +50,7 @@ export function Layout({ children }: { children: ComponentChildren }) {
           <img src="/console/icon.svg" alt="" width="24" height="24" />
           The pass
         </a>
-        <nav ref={pages} aria-label="Pages">
+        <nav aria-label="Pages">
           {PAGES.filter(({ needs }) => may(needs, { anywhere: true })).map(({ href, name }) => (
             <a key={href} href={href} aria-current={isHere(href) ? 'page' : undefined}>
               {name}

@@ -3,6 +3,7 @@ import { signInProblem, signInUrl } from './sign-in-elsewhere.ts';
 import { hasOidc, logIn } from './sign-in.ts';
 import { Form, Text } from './parts/form.tsx';
 import { usePageTitle } from './parts/page.tsx';
+import { Details } from './parts/said.tsx';
 import { useLoaded } from './parts/use-loaded.ts';
 
 export function Login() {
@@ -40,13 +41,7 @@ export function Login() {
           <Text
             id="token"
             label="Operator token"
-            hint={
-              <>
-                {ways.value === true ? 'Or sign in' : 'Sign in'} with an operator token. If you have none, ask an admin:
-                admins make tokens on the page People. On the first day, it is the OPERATOR_TOKEN with which the service
-                was started.
-              </>
-            }
+            hint={`${ways.value === true ? 'Or sign in' : 'Sign in'} with an operator token. If you have none, ask an admin: admins make tokens on the page People.`}
             isRequired
             type="password"
             autocomplete="current-password"
@@ -60,6 +55,10 @@ export function Login() {
             onWrite={setToken}
           />
         </Form>
+        <div class="faint field-hint">
+          On the first day, use the token with which the service was started.
+          <Details>OPERATOR_TOKEN in the environment of the service</Details>
+        </div>
       </div>
     </main>
   );

@@ -46,7 +46,7 @@ function Audit() {
         </button>
       }
     >
-      <FoldedFilters label="Which actions" filters={filter}>
+      <FoldedFilters label="Which actions" filters={filter} clear="/console/audit">
         <Choice
           id="audit-actor"
           label="By whom"
@@ -80,11 +80,6 @@ function Audit() {
         <Written id="audit-order" label="Order id" isCode value={filter.order} onWrite={(order) => set({ order })} />
         <When id="audit-since" label="Since" value={filter.since} onSay={(since) => set({ since })} />
         <When id="audit-until" label="Before" value={filter.until} onSay={(until) => set({ until })} />
-        {Object.values(filter).some((value) => value !== '') && (
-          <a class="button" href="/console/audit">
-            Clear
-          </a>
-        )}
       </FoldedFilters>
       <Paged found={found} cursor={cursor} at={at} isEmpty={({ actions }) => actions.length === 0}>
         {({ actions, next }) =>

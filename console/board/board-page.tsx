@@ -93,7 +93,7 @@ function Alerts() {
       title="A sound and a notification when something new needs you, while the board is open"
       onClick={() => (isOn ? turnAlertsOff() : void turnAlertsOn())}
     >
-      {isOn ? 'Alerts on' : 'Alert me'}
+      {isOn ? 'Sound is on' : 'Sound for new problems'}
     </button>
   );
 }
@@ -140,16 +140,10 @@ function OneColumn({ asked, filter, choose }: { asked: string; filter: Filter; c
       <fieldset class="board-chooser">
         <legend class="unseen">Column</legend>
         {COLUMNS.map((column) => (
-          <button
-            key={column}
-            type="button"
-            class={troubled.includes(column) ? 'troubled' : ''}
-            aria-pressed={column === shown}
-            onClick={() => choose(column)}
-          >
+          <button key={column} type="button" aria-pressed={column === shown} onClick={() => choose(column)}>
             <b>{board.lists[column].length.toLocaleString('en')}</b> <span>{COLUMN_NAMES[column]}</span>
             {board.late[column] > 0 && <span>{board.late[column].toLocaleString('en')} late</span>}
-            {troubled.includes(column) && <span class="unseen"> needs a person</span>}
+            {troubled.includes(column) && <span class="board-troubled">needs you</span>}
           </button>
         ))}
       </fieldset>

@@ -249,14 +249,15 @@ const CANCEL_ANSWERS = new Map(
 );
 
 function callEnded({ call, attempt, outcome, httpStatus, milliseconds, error, reasonCode }: Call): StoryLine {
-  const { more: why, ...details } = becauseOf(error);
+  const { more: why, details } = becauseOf(error);
   const answered = (call === 'cancelOrder' && CANCEL_ANSWERS.get(outcome)) || ANSWERS.get(outcome);
   return {
-    ...(answered ?? { sentence: 'The call failed unexpectedly', tone: 'bad', details: outcome }),
-    ...details,
+    ...(answered ?? { sentence: 'The call failed unexpectedly', tone: 'bad' }),
+    details: [!answered && outcome, (httpStatus ?? 0) >= 300 && `HTTP ${httpStatus}`, details]
+      .filter(Boolean)
+      .join(': '),
     more: [
       `attempt ${attempt}`,
-      ...(httpStatus === null ? [] : [`HTTP ${httpStatus}`]),
       ...(milliseconds === null ? [] : [`took ${duration(milliseconds)}`]),
       ...reasonOf({ reasonCode, itemIds: null }),
       ...why,

@@ -116,15 +116,11 @@ function Contents({ order }: { order: ShownOrder }) {
 
 function Unknown({ serviceOrderId }: { serviceOrderId: string }) {
   return (
-    <>
-      <p>
-        No order <code>{serviceOrderId}</code> was found. An order appears here when the platform signals it. Check the
-        id.
-      </p>
-      <p>
-        Search with the key <kbd>/</kbd>, or see <a href="/console/orders">the list of orders</a>.
-      </p>
-    </>
+    <p>
+      No order <code>{serviceOrderId}</code> was found. An order appears here when the platform signals it. Check the
+      id. Or the order belongs to a restaurant that you may not see. Press Search at the top of the page, or see{' '}
+      <a href="/console/orders">the list of orders</a>.
+    </p>
   );
 }
 

@@ -9,9 +9,8 @@ const named = (states: readonly string[]) => states.map((state) => [state, words
 
 /** The inputs of the filter. */
 export function OrdersFilters({ filter, change }: { filter: OrdersFilter; change: (some: OrdersFilter) => void }) {
-  const isSet = Object.keys(filter).length > 0;
   return (
-    <FoldedFilters label="Which orders" filters={filter}>
+    <FoldedFilters label="Which orders" filters={filter} clear="/console/orders">
       <PlaceFilters
         page="orders"
         location={filter.location}
@@ -46,11 +45,6 @@ export function OrdersFilters({ filter, change }: { filter: OrdersFilter; change
       />
       <When id="orders-since" label="Placed since" value={filter.since ?? ''} onSay={(since) => change({ since })} />
       <When id="orders-until" label="and before" value={filter.until ?? ''} onSay={(until) => change({ until })} />
-      {isSet && (
-        <a class="button" href="/console/orders">
-          Clear
-        </a>
-      )}
     </FoldedFilters>
   );
 }

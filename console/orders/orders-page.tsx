@@ -1,4 +1,3 @@
-import { printable } from '../../src/observe/terminal-text.ts';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask, query } from '../api.ts';
 import { inShort } from '../../src/core/domain/explain-cause.ts';
@@ -163,7 +162,9 @@ function List({
           </tbody>
         </table>
       )}
-      {orders.length === 0 && <p>{next === null ? 'No orders match.' : NONE_AMONG_NEWEST}</p>}
+      {orders.length === 0 && (
+        <p>{next === null ? 'No orders match.' : 'No orders match yet. Older orders were not searched.'}</p>
+      )}
       <p class="problem" role="alert">
         {problem}
       </p>
@@ -186,15 +187,13 @@ function List({
   );
 }
 
-const NONE_AMONG_NEWEST = 'No orders match among the newest. Older orders were not searched yet.';
-
 function withoutRepeats(orders: readonly Row[]): Row[] {
   return [...new Map(orders.toReversed().map((order) => [order.serviceOrderId, order])).values()].toReversed();
 }
 
 function OrderRow({ order, chosen }: { order: Row; chosen: Chosen }) {
   const { serviceOrderId, locationId, integration, fulfillment, placement, needsOperator, problem } = order;
-  const { memberState, providerOrderId, signalledAt, callOutCode, cause, changes, refreshFailure: failure } = order;
+  const { memberState, signalledAt, callOutCode, cause, changes, refreshFailure: failure } = order;
   return (
     <tr>
       <th scope="row">
@@ -204,7 +203,6 @@ function OrderRow({ order, chosen }: { order: Row; chosen: Chosen }) {
         <a href={pageOf.order(serviceOrderId)}>
           <OrderName id={serviceOrderId} code={callOutCode} />
         </a>
-        {providerOrderId !== null && <span class="orders-about mono">POS {printable(providerOrderId)}</span>}
       </th>
       <td>
         {locationId === null ? <span class="faint">not known yet</span> : <LocationName id={locationId} />}

@@ -29,7 +29,7 @@ type AboutLocationField = {
 };
 
 /**
- * The choice of a location by its name. A text that names none is refused.
+ * The choice of a location by its name, or by a part of it that no other has. Another text is refused.
  * @param value its id, or empty for none; also one that no longer exists, because a shared link may name it
  */
 export function LocationField({ id, label, value, onChoose }: AboutLocationField) {
@@ -44,14 +44,16 @@ export function LocationField({ id, label, value, onChoose }: AboutLocationField
   const choose = (): void => {
     const found = text.trim() === '' ? '' : text === shown ? value : findLocation(text);
     setUnknown(found === undefined);
-    if (found !== undefined && found !== value) onChoose(found);
+    if (found === undefined) return;
+    setText(found === '' ? '' : locationName(found));
+    if (found !== value) onChoose(found);
   };
   return (
     <Text
       id={id}
       label={label}
       value={text}
-      problem={isUnknown ? 'No location has this name. Choose one of the list.' : undefined}
+      problem={isUnknown ? 'No location has this name, or several have it. Choose one of the list.' : undefined}
       offers={offered.map(([each, name]) => (name === each ? [each] : [name, each]))}
       onWrite={setText}
       onDone={choose}

@@ -88,8 +88,12 @@ export const vendorOptions = (chosen: string): Options =>
 /** Sorts `Club 9` before `Club 10`. */
 export const NAMES = new Intl.Collator(undefined, { numeric: true });
 
-/** A location, by name or id, as it was typed. Undefined if there is none. */
+/** A location by its name or id, as it was typed, or by a part of it that no other has. Undefined if there is none. */
 export function findLocation(text: string, shown: ReadonlyMap<string, string> = names.value): string | undefined {
   const wanted = text.trim().toLowerCase();
-  return [...shown].find(([id, name]) => id === text.trim() || name.toLowerCase() === wanted)?.[0];
+  const exact = [...shown].find(([id, name]) => id === text.trim() || name.toLowerCase() === wanted);
+  const [only, ...others] = exact
+    ? [exact]
+    : [...shown].filter((each) => each.join('\n').toLowerCase().includes(wanted));
+  return others.length === 0 ? only?.[0] : undefined;
 }

@@ -12,6 +12,7 @@ import { ShortId } from '../parts/short-id.tsx';
 import { Ago } from '../parts/time.tsx';
 import { OUTCOME_TONES, PLACEMENT_TONES, words } from '../parts/tones.ts';
 import type { Found } from '../wire.ts';
+import { hintFor } from './hint-for.ts';
 import { isLikeMember } from './is-like-member.ts';
 import './search.css';
 
@@ -28,6 +29,7 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
   const [member, setMember] = useState<string>();
   const field = useRef<HTMLInputElement>(null);
   const { found, problem } = useFound(member ?? typed, member !== undefined);
+  const hint = found && hintFor(found, member !== undefined);
   const mayAsk = may('member-data', { anywhere: true });
   const isOffered = mayAsk && member === undefined && (isLikeMember(typed) || (found && !hasSome(found)));
   useLayoutEffect(() => field.current?.focus(), []);
@@ -79,7 +81,12 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
       >
         {problem !== undefined && <p class="problem">{problem}</p>}
         {member !== undefined && <p>Orders of a member: {member}. This search is logged.</p>}
-        {found !== undefined && !(isOffered && !hasSome(found)) && <Results found={found} />}
+        {found !== undefined && !(isOffered && !hasSome(found)) && (
+          <>
+            <Results found={found} />
+            {hint !== undefined && <p>{hint}</p>}
+          </>
+        )}
         {!mayAsk && isLikeMember(typed) && found && !hasSome(found) && (
           <p>To search for a member, you need the role member-data.</p>
         )}
@@ -111,11 +118,11 @@ function useFound(text: string, ofMember: boolean): { found?: Found | undefined;
     if (text === '') return undefined;
     const giveUp = new AbortController();
     const { signal } = giveUp;
+    // The text may be about a member, so it must not be in a URL.
     const search = (): Promise<Found> =>
       ofMember
-        ? ask<Found>('POST', '/search/member', { body: { text }, signal })
-        : // The text may be about a member, so it must not be in a URL.
-          ask<Found>('POST', '/search', { body: { q: text }, signal });
+        ? ask('POST', '/search/member', { body: { text }, signal })
+        : ask('POST', '/search', { body: { q: text }, signal });
     const timer = setTimeout(
       () =>
         void search().then(
@@ -134,7 +141,6 @@ function useFound(text: string, ofMember: boolean): { found?: Found | undefined;
 
 function Results({ found }: { found: Found }) {
   const { orders, locations = [], webhooks = [] } = found;
-  if (!hasSome(found)) return <p>Nothing found.</p>;
   return (
     <ul class="lined search-results">
       {orders.map(({ serviceOrderId, callOutCode, locationId, placement, status, signalledAt }) => (

@@ -3,11 +3,10 @@ import { ask, query } from '../api.ts';
 import { Chart } from '../parts/chart.tsx';
 import { Choice } from '../parts/form.tsx';
 import { clockTime, zoneName } from '../parts/clock-time.ts';
-import { GroupChoice } from '../parts/group-choice.tsx';
 import { Loading } from '../parts/loading.tsx';
-import { LocationField } from '../parts/location-field.tsx';
-import { vendorName, vendorOptions } from '../parts/names.ts';
+import { vendorName } from '../parts/names.ts';
 import { Page } from '../parts/page.tsx';
+import { PlaceFilters } from '../parts/place-filters.tsx';
 import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded, type Loaded } from '../parts/use-loaded.ts';
 import type { Traffic as Answer } from '../wire.ts';
@@ -36,20 +35,7 @@ export function TrafficPage() {
     <Page title="Traffic">
       <search class="filters">
         <Choice id="traffic-hours" label="Last" value={hours} options={HOURS} onChoose={(hours) => change({ hours })} />
-        <Choice
-          id="traffic-integration"
-          label="POS"
-          value={integration}
-          options={[['', 'all'], ...vendorOptions(integration)]}
-          onChoose={(integration) => change({ integration })}
-        />
-        <GroupChoice page="traffic" value={group} onChoose={(group) => change({ group })} />
-        <LocationField
-          id="traffic-location"
-          label="Location"
-          value={location}
-          onChoose={(location) => change({ location })}
-        />
+        <PlaceFilters page="traffic" location={location} group={group} integration={integration} change={change} />
       </search>
       <Loading loaded={loaded}>{(traffic) => <Shown traffic={traffic} />}</Loading>
     </Page>

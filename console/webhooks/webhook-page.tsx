@@ -139,11 +139,13 @@ function Standing({ shown, canReplay, onReplay }: { shown: ShownWebhook; canRepl
   const { outcome, reason, today, replays } = shown;
   const isWorthIt = outcome === 'dropped' && 'events' in today && replays.every((each) => each.outcome === 'dropped');
   const button = (
-    <WithRole needs="operator" at={shown.locationId} to="To replay it">
-      <AskButton class={isWorthIt ? 'primary' : ''} disabled={!canReplay} onClick={onReplay}>
-        Replay
-      </AskButton>
-    </WithRole>
+    <div class="buttons">
+      <WithRole needs="operator" at={shown.locationId} to="To replay it">
+        <AskButton class={isWorthIt ? 'primary' : ''} disabled={!canReplay} onClick={onReplay}>
+          Replay
+        </AskButton>
+      </WithRole>
+    </div>
   );
   if (outcome !== 'dropped') {
     return (

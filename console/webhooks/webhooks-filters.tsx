@@ -16,7 +16,7 @@ export function WebhooksFilters({
   change: (some: Partial<WebhookFilter>) => void;
 }) {
   return (
-    <FoldedFilters label="Which webhooks" filters={filter}>
+    <FoldedFilters label="Which webhooks" filters={filter} clear="/console/webhooks">
       <Choice
         id="webhooks-outcome"
         label="Outcome"
@@ -51,11 +51,6 @@ export function WebhooksFilters({
       />
       <When id="webhooks-since" label="Received since" value={filter.since} onSay={(since) => change({ since })} />
       <When id="webhooks-until" label="Received before" value={filter.until} onSay={(until) => change({ until })} />
-      {Object.values(filter).some((value) => value !== '') && (
-        <a class="button" href="/console/webhooks">
-          Clear
-        </a>
-      )}
     </FoldedFilters>
   );
 }

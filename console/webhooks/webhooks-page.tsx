@@ -5,6 +5,7 @@ import { Badge } from '../parts/badge.tsx';
 import { holdRows } from '../parts/hold-rows.ts';
 import { LocationLink, LocationName } from '../parts/location-field.tsx';
 import { vendorName } from '../parts/names.ts';
+import { OrderName } from '../parts/order-name.tsx';
 import { Page } from '../parts/page.tsx';
 import { Paged } from '../parts/paged.tsx';
 import { Pick } from '../parts/pick.tsx';
@@ -154,7 +155,7 @@ function List({ page, isLater, ...shown }: AboutList) {
       )}
       <div ref={list}>
         {rows.length === 0 ? (
-          <Nothing isStretch={page.next !== null} isLater={isLater} />
+          <p>{page.next !== null ? NOT_YET : isLater ? 'There are no older webhooks.' : 'No webhooks match.'}</p>
         ) : (
           <Rows webhooks={rows} {...shown} />
         )}
@@ -163,10 +164,7 @@ function List({ page, isLater, ...shown }: AboutList) {
   );
 }
 
-function Nothing({ isStretch, isLater }: { isStretch: boolean; isLater: boolean }) {
-  if (isStretch) return <p>No webhooks match yet. Older webhooks were not searched.</p>;
-  return <p>{isLater ? 'There are no older webhooks.' : 'No webhooks match.'}</p>;
-}
+const NOT_YET = 'No webhooks match yet. Older webhooks were not searched.';
 
 type AboutRows = {
   webhooks: readonly ListedWebhook[];
@@ -185,7 +183,9 @@ function Rows({ webhooks, replayed, chosen }: AboutRows) {
             Received
           </th>
           <th scope="col">Outcome</th>
-          <th scope="col">Order</th>
+          <th scope="col" class="webhooks-order">
+            Order
+          </th>
           <th scope="col">Location</th>
           <th scope="col">Problem</th>
         </tr>
@@ -232,9 +232,13 @@ function Row({ webhook, now, chosen }: AboutRow) {
         {truncated && <span class="webhooks-about"> cut off</span>}
       </td>
       <td class="webhooks-order">
-        {serviceOrderId !== null && <a href={pageOf.order(serviceOrderId)}>{callOutCode ?? serviceOrderId}</a>}
+        {serviceOrderId !== null && (
+          <a href={pageOf.order(serviceOrderId)}>
+            <OrderName id={serviceOrderId} code={callOutCode} />
+          </a>
+        )}
       </td>
-      <td>
+      <td class="webhooks-place">
         <LocationName id={locationId} /> <span class="webhooks-about">{vendorName(integration)}</span>
       </td>
       <td class="webhooks-reason">

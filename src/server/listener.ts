@@ -158,7 +158,13 @@ export function addEndpoints(
       });
     }
   }
-  if (operator !== undefined) void app.register(operatorEndpoint, { operator, authenticate });
+  if (operator !== undefined) {
+    void app.register(operatorEndpoint, { operator, authenticate });
+    // A person who opens the address of the service wants the console. A program gets the answer of any unknown path.
+    app.get('/', ({ headers }, reply) =>
+      headers.accept?.includes('text/html') ? reply.redirect('/console/') : reply.callNotFound(),
+    );
+  }
 }
 
 /** Builds a listener with its endpoints. All dependencies are passed in, so building connects to nothing. */

@@ -93,7 +93,7 @@ describe('the list of what needs a person', () => {
       'club-1: paused',
       'acme does not answer. Its orders are tried again',
       '3 tickets sent, and the POS has sent nothing since',
-      '2 messages not sent: the gateway answered 503',
+      '2 messages not sent: the gateway answered with an error of its own',
       '1,000 webhooks of square: wrong signature',
       '1 webhook of standard',
     ]);
@@ -208,7 +208,7 @@ describe('the list of what needs a person', () => {
     const groups = needs({ held, failed });
     expect(groups.map(({ needs }) => needs[0]?.brief)).toEqual([
       ['club-1', 'POS misconfigured'],
-      ['club-1', 'the POS answered 404: check “Orders URL”'],
+      ['club-1', 'the POS has nothing at this address: check “Orders URL”'],
     ]);
   });
 

@@ -31,7 +31,22 @@ describe('the name of a location', () => {
     const names = namesOf([HARBOUR]);
     expect(findLocation(' harbour club ', names)).toBe(HARBOUR.locationId);
     expect(findLocation(HARBOUR.locationId, names)).toBe(HARBOUR.locationId);
-    expect(findLocation('Harbour', names)).toBeUndefined();
+  });
+
+  it('is found by a part of it that no other location has', () => {
+    const names = namesOf([
+      HARBOUR,
+      { locationId: 'lake-1', name: 'Lakeside Club' },
+      { locationId: 'c', name: 'Club' },
+    ]);
+    expect(findLocation('harbour', names)).toBe(HARBOUR.locationId);
+    expect(findLocation('0001', names)).toBe(HARBOUR.locationId);
+    expect(findLocation('side', names)).toBe('lake-1');
+    expect(findLocation('e c', names)).toBe('lake-1');
+    // A whole name wins over a part of others.
+    expect(findLocation('club', names)).toBe('c');
+    expect(findLocation('clu', names)).toBeUndefined();
+    expect(findLocation('mill', names)).toBeUndefined();
   });
 });
 

@@ -76,18 +76,23 @@ describe('an event in a timeline', () => {
     ]);
   });
 
-  it('a call shows the answer of the POS: HTTP status, time and error', () => {
-    expect(ended({})).toMatchObject({ tone: 'good', more: ['attempt 2', 'HTTP 200', 'took 43 ms'] });
+  it('a call shows the answer of the POS: time and error, and the status of a failure only in its details', () => {
+    expect(ended({})).toMatchObject({ tone: 'good', more: ['attempt 2', 'took 43 ms'], details: '' });
     const closed = { outcome: 'TryAgain', httpStatus: 503, milliseconds: 15_000, error: 'the POS is closed' };
     expect(ended(closed)).toMatchObject({
       tone: 'warn',
-      more: ['attempt 2', 'HTTP 503', 'took 15 s', 'the POS is closed'],
+      more: ['attempt 2', 'took 15 s', 'the POS is closed'],
+      details: 'HTTP 503',
     });
     expect(ended({ call: 'findOrder', outcome: 'absent' }).sentence).toBe('The POS does not have the order');
     expect(ended({ outcome: 'GiveUp' })).toMatchObject({ tone: 'bad' });
     expect(ended({ outcome: 'NeedsOperator' }).sentence).toBe(
       'The call to the POS did not work: something has to be fixed first',
     );
+    expect(ended({ outcome: 'TryAgain', httpStatus: 503, error: 'the POS answered 503' })).toMatchObject({
+      more: ['attempt 2', 'took 43 ms', 'The POS answered with an error of its own'],
+      details: 'HTTP 503: the POS answered 503',
+    });
     const unknown = ended({ outcome: 'unknown', httpStatus: null, milliseconds: null });
     expect(unknown).toMatchObject({ tone: 'bad', more: ['attempt 2'] });
     expect(ended({ outcome: 'TypeError' })).toMatchObject({
@@ -383,12 +388,12 @@ describe('a message to the restaurant', () => {
     const problem = 'the gateway answered 503';
     expect(line({ via: 'webhook', outcome: 'gave_up', problem, contact: null })).toEqual([
       'The restaurant could not be notified by your gateway of an order to cancel: call it',
-      problem,
+      'the gateway answered with an error of its own',
       'bad',
     ]);
     expect(line({ outcome: null, endedAt: null, problem })).toEqual([
       'The restaurant (Kitchen) is being notified by e-mail of an order to cancel',
-      problem,
+      'the gateway answered with an error of its own',
       'warn',
     ]);
   });

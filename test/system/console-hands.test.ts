@@ -165,12 +165,12 @@ it('the list of orders cancels the chosen orders', async () => {
 it('a wall display shows the board without menus, and keeps alerts on after a reload', async () => {
   const { page } = await pass.open();
   await isLive(page);
-  await page.getByRole('button', { name: 'Alert me' }).click();
+  await page.getByRole('button', { name: 'Sound for new problems' }).click();
   await page.getByRole('button', { name: 'Wall display' }).click();
   await page.getByRole('navigation', { name: 'Pages' }).waitFor({ state: 'detached' });
   await page.reload();
   await isLive(page);
-  await page.getByRole('button', { name: 'Alerts on', pressed: true }).waitFor();
+  await page.getByRole('button', { name: 'Sound is on', pressed: true }).waitFor();
   await page.getByRole('button', { name: 'Menu' }).click();
   await page.getByRole('navigation', { name: 'Pages' }).waitFor();
 });

@@ -35,7 +35,7 @@ describe('a held order', () => {
   it('is placed by a retry after its cause is fixed, and its page updates', async () => {
     pass.pos.behave = () => ({ status: 404 });
     const { page, id } = await openOrder('held');
-    await standing(page).getByText('The POS answered 404: check “Orders URL”').waitFor();
+    await standing(page).getByText('The POS has nothing at this address: check “Orders URL”').waitFor();
 
     await page.getByRole('button', { name: 'Retry now' }).click();
     const dialog = page.getByRole('dialog', { name: /^Retry \w+, club-1\?$/ });

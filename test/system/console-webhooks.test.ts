@@ -36,6 +36,11 @@ describe('the list of webhooks', () => {
     await dropped.getByRole('link', { name: /^club-1/ }).click();
     await page.getByRole('heading', { level: 1, name: 'Webhooks' }).waitFor();
     expect(new URL(page.url()).searchParams.get('outcome')).toBe('dropped');
+    await rowOf(page, 4).waitFor();
+    const columns = ['Received', 'Outcome', 'Location', 'Problem'];
+    expect(await page.getByRole('columnheader').allTextContents(), 'without orders, which nobody read').toEqual(
+      columns,
+    );
     await rowOf(page, 4).getByRole('link').click();
 
     await standing(page).getByText("The signature does not match this location's secret.").waitFor();

@@ -67,10 +67,20 @@ const OF_CALLS: readonly (readonly [said: RegExp, says: (...found: string[]) => 
     /^the POS answered (3\d\d): the URL is wrong$/,
     () => 'The POS answered with a redirect, which is not followed. Correct its URL.',
   ],
-  [/^the POS answered 40[13]$/, () => 'The POS denies us access.'],
-  [/^the POS answered 429$/, () => 'The POS takes no more requests for now.'],
-  [/^the POS answered (\d{3})$/, (status) => `The POS answered with the error ${status}.`],
+  [/^the POS answered (\d{3})$/, (status = '') => `The POS ${statusSays(status)}.`],
 ];
+/** What an answer means by its status. The details keep the number. */
+const STATUSES: readonly (readonly [statuses: RegExp, says: string])[] = [
+  [/^3/, 'answered with a redirect'],
+  [/^40[13]$/, 'denies us access'],
+  [/^4(04|05|10)$/, 'has nothing at this address'],
+  [/^429$/, 'takes no more requests for now'],
+  [/^4/, 'did not accept the request'],
+  [/^5/, 'answered with an error of its own'],
+];
+const statusSays = (status: string): string => STATUSES.find(([each]) => each.test(status))?.[1] ?? 'answered';
+/** After a status of success, the rest of the text says what is wrong. */
+const ANSWERED = /\banswered (?:([3-5]\d\d)(?: with errors)?|2\d\d)\b/g;
 /** The same of other requests, such as to the ordering platform and to receivers of messages. */
 const IN_BRACKETS = new RegExp(
   `^(?:.*[: ])?(?:its name cannot be resolved|no service listens there|no connection|the receiver could not be reached) \\((${CODE})\\)$`,
@@ -105,7 +115,11 @@ function clauseOf(text: string): string {
   const [bracketed, code] = IN_BRACKETS.exec(said) ?? [];
   if (bracketed !== undefined) return networkSays(code, sideIn(bracketed), 'no connection').replace(/\.$/, '');
   if (/^unexpected \w+$/.test(said)) return 'an unexpected error occurred. Report it: the log has more';
-  return outsideQuotes(said, (part) => plainWordsOf(part).replaceAll(FOREIGN, (code) => code.replaceAll('_', ' ')));
+  return outsideQuotes(said, (part) =>
+    plainWordsOf(part)
+      .replaceAll(ANSWERED, (_, status = '') => statusSays(status))
+      .replaceAll(FOREIGN, (code) => code.replaceAll('_', ' ')),
+  );
 }
 
 function sideIn(text: string): string {

@@ -292,9 +292,7 @@ const DROPS: Table<DropCause> = {
 
   old_token: ({ state, tokenId }, about) => ({
     what: 'Sent with an old token',
-    details:
-      `It was answered with 401 and is stored for a day. Its token ${tokenId} ${OLD_TOKEN[state]}. ` +
-      'The POS still uses it.',
+    details: `It was refused, and is stored for a day. Its token ${tokenId} ${OLD_TOKEN[state]}. The POS still uses it.`,
     toDo: [
       ...(state === 'of another integration'
         ? [

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
+import { MOST_FOUND } from '../domain/most-found.ts';
 import { jsonObject } from '../postgres/sql-rows.ts';
 import { ListedWebhook } from '../replay/list-webhooks.ts';
 import { findWebhook } from '../replay/stored-webhook.ts';
@@ -29,8 +30,6 @@ export type Found = z.infer<typeof Found>;
 /** Locations that the answer may cover; undefined for all. */
 type Within = readonly string[] | undefined;
 
-/** Maximum of each kind. */
-const FOUND = 10;
 const IS_WITHIN = '($2::text[] IS NULL OR location_id = ANY ($2))';
 
 /** Finds orders by code, id and POS id, locations by the beginning of the id or a part of the name, and a webhook by id. */
@@ -38,15 +37,15 @@ export async function search(pool: Pool, text: string, within: Within): Promise<
   const { orders } = await findOrders(
     pool,
     `(SELECT service_order_id FROM orders WHERE call_out_code COLLATE "C" = upper($1) AND ${IS_WITHIN}
-      ORDER BY created_at DESC LIMIT ${FOUND})
+      ORDER BY created_at DESC LIMIT ${MOST_FOUND})
      UNION SELECT $1
      UNION (SELECT service_order_id FROM provider_orders WHERE provider_order_id = $1 AND ${IS_WITHIN}
-            ORDER BY created_at DESC LIMIT ${FOUND})`,
+            ORDER BY created_at DESC LIMIT ${MOST_FOUND})`,
     [text, within ?? null],
   );
   const { rows: past } = await pool.query<{ id: string; packed: Buffer }>(
     `SELECT service_order_id AS id, packed FROM past_orders
-     WHERE (service_order_id = $1 OR provider_order_id = $1) AND ${IS_WITHIN} ORDER BY signalled_at DESC LIMIT ${FOUND}`,
+     WHERE (service_order_id = $1 OR provider_order_id = $1) AND ${IS_WITHIN} ORDER BY signalled_at DESC LIMIT ${MOST_FOUND}`,
     [text, within ?? null],
   );
   if (past.length > 0) {
@@ -58,12 +57,12 @@ export async function search(pool: Pool, text: string, within: Within): Promise<
     // An order that moved between the two reads is in both.
     const isNew = (order: FoundOrders['orders'][number]): boolean =>
       orders.every((each) => each.serviceOrderId !== order.serviceOrderId);
-    orders.push(...older.filter(isNew).slice(0, FOUND - orders.length));
+    orders.push(...older.filter(isNew).slice(0, MOST_FOUND - orders.length));
   }
   const { rows: locations } = await pool.query<Found['locations'][number]>(
     `SELECT location_id AS "locationId", name FROM locations
      WHERE ${IS_WITHIN} AND (starts_with(lower(location_id), lower($1)) OR position(lower($1) IN lower(name)) > 0)
-     ORDER BY location_id LIMIT ${FOUND}`,
+     ORDER BY location_id LIMIT ${MOST_FOUND}`,
     [text, within ?? null],
   );
   return { orders, locations, webhooks: await findWebhooks(pool, text, within) };
@@ -153,7 +152,7 @@ async function findOrders(pool: Reader, ids: string, values: unknown[]): Promise
      FROM (${ids}) AS found (id)
      CROSS JOIN LATERAL (SELECT * FROM placements WHERE service_order_id = found.id AND ${IS_WITHIN} OFFSET 0) AS p
      LEFT JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = found.id OFFSET 0) AS o ON true
-     ORDER BY p.signalled_at DESC, found.id LIMIT ${FOUND}`,
+     ORDER BY p.signalled_at DESC, found.id LIMIT ${MOST_FOUND}`,
     values,
   );
   return FoundOrders.parse({ orders: rows.map(({ order }) => withStep(order)) });

@@ -95,7 +95,9 @@ describe('a failed request to a POS', () => {
   });
 
   it.each([
-    ['the POS answered 503', 'The POS answered with the error 503.'],
+    ['the POS answered 503', 'The POS answered with an error of its own.'],
+    ['the POS answered 404', 'The POS has nothing at this address.'],
+    ['the POS answered 422', 'The POS did not accept the request.'],
     ['the POS answered 401', 'The POS denies us access.'],
     [
       'the POS answered 308: the URL is wrong',
@@ -113,7 +115,7 @@ describe('another problem', () => {
   it.each([
     [
       'the deadline has passed; last problem: POST http://10.0.0.7/orders: the POS answered 503',
-      'The deadline has passed; before: the POS answered with the error 503.',
+      'The deadline has passed; before: the POS answered with an error of its own.',
     ],
     [
       'the POS could not be reached: GET http://10.0.0.7/status: ECONNREFUSED: no connection',
@@ -121,7 +123,7 @@ describe('another problem', () => {
     ],
     [
       'the order exists but is not paid: POST https://a.example/pay: the POS answered 500',
-      'The order exists but is not paid: The POS answered with the error 500.',
+      'The order exists but is not paid: The POS answered with an error of its own.',
     ],
     [
       'the ordering platform gave no usable answer. api.example.com: its name cannot be resolved (ENOTFOUND)',
@@ -132,7 +134,11 @@ describe('another problem', () => {
       'The receiver refused the connection: no program listens at its address.',
     ],
     ['unexpected TypeError', 'An unexpected error occurred. Report it: the log has more.'],
-    ['the POS answered 404: check ordersUrl', 'The POS answered 404: check “Orders URL”.'],
+    ['the POS answered 404: check ordersUrl', 'The POS has nothing at this address: check “Orders URL”.'],
+    ['the ordering platform answered 200 with errors', 'The ordering platform answered with errors.'],
+    ['the ordering platform answered 502 with errors', 'The ordering platform answered with an error of its own.'],
+    ['the receiver answered 401: compare its secret', 'The receiver denies us access: compare its secret.'],
+    ['Square answered 200 without a readable order', 'Square answered without a readable order.'],
     ['items.1.unitPrice is missing; a number is required', 'Item 2, unit price is missing; a number is required.'],
     ['refused with INVALID_VALUE about line_items', 'Refused with invalid value about line items.'],
   ])('"%s": %s', (text, sentence) => {

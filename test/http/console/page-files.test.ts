@@ -78,6 +78,17 @@ describe("the console's page", () => {
     }
   });
 
+  it('is where a browser comes from the address of the service, and a program gets 404 there', async () => {
+    const { status, headers } = await ask('/', { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' });
+    expect([status, headers.get('location')]).toEqual([302, '/console/']);
+    const unknown = await ask('/none');
+    for (const accept of ['*/*', 'application/json']) {
+      const { text, ...answer } = await ask('/', { accept });
+      expect([answer.status, text.replace(/req-\w+/, '')], accept).toEqual([404, unknown.text.replace(/req-\w+/, '')]);
+    }
+    expect((await ask('/', {}, 'POST')).status).toBe(404);
+  });
+
   it('has no foreign URL and no inline script or style', () => {
     const html = read('index.html');
     expect(html).not.toMatch(/(?:src|href)="(?!\/console\/)/);
