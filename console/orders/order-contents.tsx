@@ -1,4 +1,5 @@
 import { ask } from '../api.ts';
+import { Fact } from '../parts/fact.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { pathInWords } from '../../src/core/domain/path-in-words.ts';
 import { Time } from '../parts/time.tsx';
@@ -108,10 +109,10 @@ function Who({ order: { member, fulfillment, placedAt } }: { order: CanonicalOrd
   const place = destination && [destination.postalCode, destination.city].filter(Boolean).join(' ');
   return (
     <dl>
-      <Fact name="Name" value={member.name} />
-      <Fact name="Phone" value={member.phone} opens="tel:" />
-      <Fact name="Email" value={member.email} opens="mailto:" />
-      <Fact name="Member id" value={member.id} />
+      <Fact name="Name">{member.name || null}</Fact>
+      <Fact name="Phone">{member.phone ? <a href={`tel:${member.phone}`}>{member.phone}</a> : null}</Fact>
+      <Fact name="Email">{member.email ? <a href={`mailto:${member.email}`}>{member.email}</a> : null}</Fact>
+      <Fact name="Member id">{member.id || null}</Fact>
       {destination !== undefined && (
         <>
           <dt>Address</dt>
@@ -122,35 +123,16 @@ function Who({ order: { member, fulfillment, placedAt } }: { order: CanonicalOrd
                 <div key={line}>{line}</div>
               ))}
           </dd>
-          <Fact name="Delivery instructions" value={destination.instructions} />
+          <Fact name="Delivery instructions">{destination.instructions || null}</Fact>
           {destination.latitude !== undefined && destination.longitude !== undefined && (
-            <Fact name="Position" value={`${destination.latitude}, ${destination.longitude}`} />
+            <Fact name="Position">{`${destination.latitude}, ${destination.longitude}`}</Fact>
           )}
         </>
       )}
-      <dt>Placed</dt>
-      <dd>
+      <Fact name="Placed">
         <Time at={placedAt} />
-      </dd>
-      {requestedAt !== undefined && (
-        <>
-          <dt>Requested for</dt>
-          <dd>
-            <Time at={requestedAt} />
-          </dd>
-        </>
-      )}
+      </Fact>
+      <Fact name="Requested for">{requestedAt ? <Time at={requestedAt} /> : null}</Fact>
     </dl>
-  );
-}
-
-/** @param about.opens the scheme of its link */
-function Fact({ name, value, opens }: { name: string; value: string | undefined; opens?: 'tel:' | 'mailto:' }) {
-  if (value === undefined || value === '') return null;
-  return (
-    <>
-      <dt>{name}</dt>
-      <dd>{opens === undefined ? value : <a href={`${opens}${value}`}>{value}</a>}</dd>
-    </>
   );
 }

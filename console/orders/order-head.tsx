@@ -2,7 +2,9 @@ import { printable } from '../../src/observe/terminal-text.ts';
 import { query } from '../api.ts';
 import { now } from '../parts/clock.ts';
 import { Copyable } from '../parts/copyable.tsx';
+import { Dated } from '../parts/dated.tsx';
 import { duration } from '../parts/duration.ts';
+import { Fact } from '../parts/fact.tsx';
 import { Ago, Time } from '../parts/time.tsx';
 import { words } from '../parts/tones.ts';
 import type { ShownOrder } from '../wire.ts';
@@ -20,20 +22,18 @@ export function OrderHead({ story }: { story: ShownOrder }) {
     <section class="sheet" aria-labelledby="orders-head">
       <h2 id="orders-head">The order</h2>
       <dl>
-        <dt>Location</dt>
-        <dd>
+        <Fact name="Location">
           {locationId === null ? (
             <span class="faint">not known before the order is fetched</span>
           ) : (
             <LocationLink id={locationId} />
           )}
-        </dd>
-        <dt>POS</dt>
-        <dd>{order?.integration ? vendorName(order.integration) : <span class="faint">not sent yet</span>}</dd>
-        <dt>Fulfilment</dt>
-        <dd>{order?.fulfillment ?? <span class="faint">not known yet</span>}</dd>
-        <dt>POS id</dt>
-        <dd>
+        </Fact>
+        <Fact name="POS">
+          {order?.integration ? vendorName(order.integration) : <span class="faint">not sent yet</span>}
+        </Fact>
+        <Fact name="Fulfilment">{order?.fulfillment ?? <span class="faint">not known yet</span>}</Fact>
+        <Fact name="POS id">
           {posIds.length > 0 ? (
             posIds.map(({ providerOrderId }) => (
               <div key={providerOrderId} class="mono">
@@ -43,42 +43,30 @@ export function OrderHead({ story }: { story: ShownOrder }) {
           ) : (
             <span class="faint">{printable(order?.providerOrderId ?? 'not reported yet')}</span>
           )}
-        </dd>
-        <dt>Status</dt>
-        <dd>
+        </Fact>
+        <Fact name="Status">
           <Status story={story} />
-        </dd>
-        <dt>Member</dt>
-        <dd>
+        </Fact>
+        <Fact name="Member">
           {story.notified}
           {story.memberWatching && <strong> The member is watching.</strong>}
-        </dd>
-        <dt>Requested for</dt>
-        <dd>
+        </Fact>
+        <Fact name="Requested for">
           <Promised story={story} />
-        </dd>
-        {order !== null && <Estimated {...order} />}
-        <dt>{isAgain(placement.signalledAt, story) ? 'Started again' : 'Signalled'}</dt>
-        <dd>
+        </Fact>
+        <Fact name="POS estimate">{order && estimateOf(order)}</Fact>
+        <Fact name={isAgain(placement.signalledAt, story) ? 'Started again' : 'Signalled'}>
           <Time at={placement.signalledAt} />, <Ago at={placement.signalledAt} />
-        </dd>
-        {order !== null && order.endedAt !== null && (
-          <>
-            <dt>Ended</dt>
-            <dd>
+        </Fact>
+        <Fact name="Ended">
+          {order?.endedAt ? (
+            <>
               <Time at={order.endedAt} />, after{' '}
               {duration(Date.parse(order.endedAt) - Date.parse(placement.signalledAt))}
-            </dd>
-          </>
-        )}
-        {placement.finishedAt === null && (
-          <>
-            <dt>To be at the POS by</dt>
-            <dd>
-              <Time at={placement.deadlineAt} />
-            </dd>
-          </>
-        )}
+            </>
+          ) : null}
+        </Fact>
+        <Fact name="To be at the POS by">{placement.finishedAt === null && <Time at={placement.deadlineAt} />}</Fact>
       </dl>
       <details class="orders-machinery">
         <summary>Trace id, link and counts</summary>
@@ -125,23 +113,16 @@ function Status({ story }: { story: ShownOrder }) {
   );
 }
 
-function Estimated({ estimatedReadyAt: ready, estimatedDeliveryAt: delivery }: NonNullable<ShownOrder['order']>) {
+function estimateOf({ estimatedReadyAt: ready, estimatedDeliveryAt: delivery }: NonNullable<ShownOrder['order']>) {
   if (ready === null && delivery === null) return null;
   return (
     <>
-      <dt>POS estimate</dt>
-      <dd>
-        {ready !== null && (
-          <div>
-            ready at <Time at={ready} />
-          </div>
-        )}
-        {delivery !== null && (
-          <div>
-            delivery at <Time at={delivery} />
-          </div>
-        )}
-      </dd>
+      <div>
+        <Dated before="ready at" at={ready} />
+      </div>
+      <div>
+        <Dated before="delivery at" at={delivery} />
+      </div>
     </>
   );
 }
