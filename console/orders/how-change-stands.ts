@@ -1,6 +1,7 @@
 import type { ShownOrder } from '../wire.ts';
 import { words } from '../parts/tones.ts';
-import { isCaseClosed, type Standing } from './what-to-do.ts';
+import { howCancelStands } from './how-cancel-stands.ts';
+import { conflictsOf, isCaseClosed, whatToDo, type Standing } from './what-to-do.ts';
 
 export type ChangeStanding = Pick<Standing, 'tone' | 'sentence' | 'problem' | 'toDo' | 'advice'> & {
   /** True if an operator may enter the restaurant's answer. */
@@ -25,4 +26,10 @@ export function howChangeStands(story: ShownOrder): ChangeStanding | undefined {
   }
   const sentence = `The platform's change after it was sent: ${words(state)}`;
   return { ...about, tone: state === 'applied' ? 'good' : 'warn', sentence, advice: '' };
+}
+
+/** Whether something is wrong, so that somebody may have to take care of it. */
+export function isWrong(story: ShownOrder): boolean {
+  const tones = [whatToDo(story), howCancelStands(story), howChangeStands(story)].map((each) => each?.tone);
+  return conflictsOf(story).length > 0 || tones.some((tone) => tone === 'bad' || tone === 'warn');
 }

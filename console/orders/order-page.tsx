@@ -12,6 +12,7 @@ import { Reveal } from '../parts/reveal.tsx';
 import { ShortId } from '../parts/short-id.tsx';
 import { MEMBER_STATE_TONES, PLACEMENT_TONES, words } from '../parts/tones.ts';
 import type { ShownOrder } from '../wire.ts';
+import { isWrong } from './how-change-stands.ts';
 import { locationOf, nameOf } from './location-of.ts';
 import { OrderContents } from './order-contents.tsx';
 import { OrderHead } from './order-head.tsx';
@@ -19,7 +20,7 @@ import { OrderStanding } from './order-standing.tsx';
 import './orders.css';
 import { Timeline } from './timeline.tsx';
 import { useStory } from './use-story.ts';
-import { isCaseClosed, isWrong } from './what-to-do.ts';
+import { isCaseClosed } from './what-to-do.ts';
 import { WhatWasOrdered } from './what-was-ordered.tsx';
 
 /** One order, live. */

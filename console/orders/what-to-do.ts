@@ -6,8 +6,6 @@ import type { Step } from '../../src/core/domain/remedy.ts';
 import type { ShownOrder } from '../wire.ts';
 import { saysOf } from '../../src/core/domain/explain-failure.ts';
 import { helpWith, PAUSES } from '../../src/core/domain/explain-cause.ts';
-import { howCancelStands } from './how-cancel-stands.ts';
-import { howChangeStands } from './how-change-stands.ts';
 
 /** The state of an order at its POS, and what an operator can do. */
 export type Standing = {
@@ -104,12 +102,6 @@ function paused({ problem, cause }: ShownOrder['placement']): Standing {
 /** The reports that a person has to check, until the case is closed. */
 export function conflictsOf(story: ShownOrder): ShownOrder['history'] {
   return story.history.filter((event) => event.conflict && !isClosed(story, Date.parse(event.recordedAt)));
-}
-
-/** Whether something is wrong, so that somebody may have to take care of it. */
-export function isWrong(story: ShownOrder): boolean {
-  const tones = [whatToDo(story), howCancelStands(story), howChangeStands(story)].map((each) => each?.tone);
-  return conflictsOf(story).length > 0 || tones.some((tone) => tone === 'bad' || tone === 'warn');
 }
 
 /** Whether the case is closed, and no problem came later that closing it settles. */

@@ -6,13 +6,12 @@ import {
   conflictSays,
   conflictsOf,
   isCaseClosed,
-  isWrong,
   refreshAfterMs,
   retryMeans,
   whatToDo,
 } from '../../console/orders/what-to-do.ts';
 import { cancelMeans, canBeCancelled, howCancelStands } from '../../console/orders/how-cancel-stands.ts';
-import { howChangeStands } from '../../console/orders/how-change-stands.ts';
+import { howChangeStands, isWrong } from '../../console/orders/how-change-stands.ts';
 import type { ShownOrder } from '../../console/wire.ts';
 import { PLACEMENT_STATES } from '../../src/core/domain/placement.ts';
 import { sampleStory } from './sample-story.ts';
