@@ -508,7 +508,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     noticedBy: vitest('test/core/live/order-feed.test.ts', 'whose commit took longer'),
   },
   'a signal for a past order is ignored': {
-    edits: { 'past-order': [/job\.locationId === null/, 'false'] },
+    edits: { 'past-order': NEVER },
     noticedBy: vitest('test/core/retention/past-orders.test.ts', 'a late signal'),
   },
   'a signal for a known order refreshes the order': {

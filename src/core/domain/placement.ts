@@ -60,6 +60,8 @@ export type Claim = {
   sinceRequest: number | null;
   /** True if a call to the POS began and its process died before the end. */
   callDied: boolean;
+  /** True for a late signal about a past order. Its placement is gone. */
+  isPast: boolean;
   /** The account that the last request for a ticket went to, see `posAccount`. Null if there was no request. */
   posAccount: string | null;
 };

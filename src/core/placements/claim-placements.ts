@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { LEASE_S, type Claim } from '../domain/placement.ts';
 import { nameParameters } from '../postgres/sql-rows.ts';
+import { forgetPastOrder } from '../retention/past-orders.ts';
 import { chooseQueues, type Chosen, type DueLocations, isFree, type Capacity } from './due-locations.ts';
 
 /**
@@ -69,6 +70,9 @@ const CLAIM = `
             EXISTS (SELECT FROM placement_attempts a
                     WHERE a.service_order_id = p.service_order_id AND a.ended_at IS NULL
                       AND a.call = 'createOrder') AS "callDied",
+            -- An order that was fetched is not past. The row is locked and leased now, so the function may delete it.
+            CASE WHEN p.location_id IS NULL THEN ${forgetPastOrder('p.service_order_id', 'p.lease_id')} ELSE false END
+              AS "isPast",
             p.pos_account AS "posAccount"`;
 
 async function claim(

@@ -13,7 +13,6 @@ import type { Claim } from '../domain/placement.ts';
 import { stopwatch } from '../domain/timing.ts';
 import { IS_UNFINISHED } from '../transitions/placement-sql.ts';
 import { isDataError } from '../postgres/transactions.ts';
-import { forgetPastOrder } from '../retention/past-orders.ts';
 import { type Decision, failLate, REJECTED } from './conclude-placement.ts';
 import { decideByKind } from './call-provider.ts';
 import type { PlacementDeps, PlacementJob, RefetchOrder } from './placement-job.ts';
@@ -156,7 +155,7 @@ export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise
   }
   if (known !== undefined) return known;
   // guard: past-order
-  if (job.locationId === null && (await forgetPastOrder(deps.pool, job))) {
+  if (job.isPast) {
     deps.observe({ what: 'past order', serviceOrderId: job.serviceOrderId });
     return { do: 'nothing' };
   }

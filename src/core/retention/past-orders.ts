@@ -114,21 +114,11 @@ async function moveOrders(client: ClientBase, days: number, candidates: readonly
 }
 
 /**
- * Ends the placement of a late signal about a past order, so that the order is not placed a second time. An order that
- * was never read may be placed.
- * @returns true if it is a past order
+ * SQL that ends the placement of a late signal about a past order, so that the order is not placed a second time. An order
+ * that was never read may be placed. It is true for a past order.
  */
-export async function forgetPastOrder(
-  pool: Pool,
-  { serviceOrderId, leaseId }: { serviceOrderId: string; leaseId: string },
-): Promise<boolean> {
-  const { rows } = await pool.query<{ forgotten: boolean }>({
-    name: 'forget-past-order',
-    text: 'SELECT forget_past_order($1, $2) AS forgotten',
-    values: [serviceOrderId, leaseId],
-  });
-  return rows[0]?.forgotten === true;
-}
+export const forgetPastOrder = (serviceOrderId: string, leaseId: string): string =>
+  `forget_past_order(${serviceOrderId}, ${leaseId})`;
 
 /** Finds a past order. @returns a reader of its rows, or undefined if there is none */
 export async function findPastOrder(pool: Pool, serviceOrderId: string): Promise<Reader | undefined> {

@@ -236,7 +236,7 @@ WITH o AS MATERIALIZED (
   FROM orders
   -- guard: event-location-of-one
   WHERE service_order_id = ${event('service_order_id')} AND location_id = ${webhook('location_id')}
-    AND rank >= ${RANK_SENT} AND rank < ${RANK_END} AND erased_at IS NULL
+    AND rank >= ${RANK_SENT} AND rank < ${RANK_END} AND ended_at IS NULL AND erased_at IS NULL
     AND (${event('provider_order_id')} IS NULL
          OR provider_order_id = ${event('provider_order_id')} AND integration = ${webhook('integration')})
   -- guard: order-lock-of-one

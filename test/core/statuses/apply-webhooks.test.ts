@@ -99,3 +99,14 @@ it('an order has the reason of the last event that moved it, and a later duplica
     { id: 'reasons', reason: 'second' },
   ]);
 });
+
+it('a webhook that comes alone leaves the end of an order that was given up', async () => {
+  await layOrders(['given-up']);
+  const endedAt = new Date('2026-11-21T18:30:00Z');
+  await pool.query(`UPDATE orders SET rank = 20, ended_at = $1 WHERE service_order_id = 'given-up'`, [endedAt]);
+  for (const status of ['ready', 'completed'] as const) {
+    await apply([webhook({ serviceOrderId: 'given-up', status })]);
+    const { rows } = await pool.query(`SELECT ended_at FROM orders WHERE service_order_id = 'given-up'`);
+    expect(rows).toEqual([{ ended_at: endedAt }]);
+  }
+});
