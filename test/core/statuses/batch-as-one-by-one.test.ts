@@ -17,7 +17,7 @@ const SEQUENCES = 50;
 
 /** An event: `a` to `g` are orders of ours, `z` is nobody's; `p` to `s` are POS ids: `r` is known as that of `c`, `s` as that of `g`. */
 type Said = {
-  order?: 'a' | 'b' | 'c' | 'd' | 'e' | 'f' | 'g' | 'z' | undefined;
+  order?: 'a' | 'b' | 'c' | 'd' | 'e' | 'f' | 'g' | 'h' | 'z' | undefined;
   posId?: 'p' | 'q' | 'r' | 's' | undefined;
   status: Status;
   reason?: string | undefined;
@@ -30,7 +30,7 @@ type Said = {
 
 const said: fc.Arbitrary<Said> = fc
   .record({
-    order: fc.constantFrom('a', 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'z', undefined, undefined),
+    order: fc.constantFrom('a', 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'z', undefined, undefined),
     posId: fc.constantFrom('p', 'p', 'q', 'r', 's', undefined, undefined),
     status: fc.constantFrom(...STATUSES),
     reason: fc.constantFrom(undefined, 'no buns', 'no cheese'),
@@ -48,17 +48,18 @@ beforeAll(async () => {
 
 /**
  * Orders at the POS, of which only the POS ids of `c` and `g` are known. `d` was failed by us, `e` is not sent yet, the
- * member of `f` is erased, and `g` was sent by another integration.
+ * member of `f` is erased, `g` was sent by another integration, and `h` was given up without a final status.
  */
 async function layOrders(world: string): Promise<void> {
   await pool.query(
     `WITH o AS (
        INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank, sequence, failed_by_us,
-                           provider_order_id, erased_at)
+                           provider_order_id, erased_at, ended_at)
        SELECT $1 || '-' || name, 'K472', $1, CASE name WHEN 'g' THEN 'till' ELSE 'standard' END, 'pickup',
               CASE name WHEN 'd' THEN 70 WHEN 'e' THEN 0 ELSE 10 END, 2, name = 'd',
-              CASE name WHEN 'c' THEN $1 || '-r' WHEN 'g' THEN $1 || '-s' END, CASE name WHEN 'f' THEN now() END
-       FROM unnest('{a,b,c,d,e,f,g}'::text[]) AS name
+              CASE name WHEN 'c' THEN $1 || '-r' WHEN 'g' THEN $1 || '-s' END, CASE name WHEN 'f' THEN now() END,
+              CASE name WHEN 'h' THEN '2027-01-31 18:30'::timestamptz END
+       FROM unnest('{a,b,c,d,e,f,g,h}'::text[]) AS name
        RETURNING service_order_id, integration, provider_order_id
      ), i AS (
        INSERT INTO provider_orders (location_id, integration, provider_order_id, service_order_id)
@@ -111,7 +112,8 @@ async function read(world: string): Promise<Record<string, unknown>> {
   const { rows } = await pool.query<{ all: string }>(
     `SELECT jsonb_build_object(
        'orders', (SELECT jsonb_agg(jsonb_build_array(service_order_id, rank, sequence, provider_order_id, reason,
-                                                     reason_code, item_ids, estimate, tracking, ended_at IS NOT NULL) ORDER BY service_order_id)
+                                                     reason_code, item_ids, estimate, tracking,
+                                                     ended_at = '2027-01-31 18:30', ended_at IS NOT NULL) ORDER BY service_order_id)
                   FROM orders WHERE location_id = $1),
        'history', (SELECT jsonb_agg(to_jsonb(e) - '{event_id,webhook_id,recorded_at}'::text[]
                                     ORDER BY service_order_id, event_id)
