@@ -324,8 +324,10 @@ function OldToken({ location }: { location: ShownLocation }) {
         <p>They come from the former POS. Disable them there. They cannot be replayed.</p>
       ) : (
         <p>
-          Give the POS a new token (under Connection: {location.knows.connect ? 'Connect' : 'Make a token'}), then
-          replay them.
+          <WithRole needs="integrator" at={locationId} to="To give the POS a new token">
+            Give the POS a new token (under Connection: {location.knows.connect ? 'Connect' : 'Make a token'}).
+          </WithRole>{' '}
+          Then the webhooks can be replayed.
         </p>
       )}
     </div>

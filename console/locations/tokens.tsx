@@ -29,7 +29,7 @@ export function Tokens({ location, onRevoked }: About) {
   const [chosen, setChosen] = useState<Token>();
   const { tokens } = location;
   const canRevoke = may('integrator', location.locationId);
-  if (tokens.length === 0) return <p>No token yet: the POS cannot send webhooks. Make one under Connection.</p>;
+  if (tokens.length === 0) return <p>No token yet: the POS cannot send webhooks.</p>;
   return (
     <>
       <h3 id="location-tokens">Tokens</h3>

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { AskButton } from '../parts/ask-button.tsx';
+import { may } from '../may.ts';
 import { Badge } from '../parts/badge.tsx';
 import { WithRole } from '../parts/with-role.tsx';
 import { ConnectionTest } from '../locations/connection-test.tsx';
@@ -37,9 +38,10 @@ export function Connection({ location, onDone }: { location: ShownLocation; onDo
             {validTokens === 0 ? (
               <>
                 <Badge tone="warn">no token</Badge> The POS cannot send webhooks yet.{' '}
-                {knows.connect
-                  ? 'Connect it, and the POS gets its address.'
-                  : 'Make a token, and enter its address at the POS.'}
+                {may('integrator', locationId) &&
+                  (knows.connect
+                    ? 'Connect it, and the POS gets its address.'
+                    : 'Make a token, and enter its address at the POS.')}
               </>
             ) : (
               <>
