@@ -70,11 +70,11 @@ afterAll(async () => {
   await system.stop();
 });
 
-/** Moves the clock ahead, and lets the process know it, as it does every two seconds. */
+/** Moves the clock ahead, and lets the process know it, as it does every ten seconds. */
 async function passDays(days: number): Promise<void> {
   await moveClock(system.databaseUrl, { days });
   await ensureWebhookPartitions(pool);
-  await system.round('check of Postgres');
+  await system.round('reading of the clock');
 }
 
 async function seedOrder(): Promise<string> {
