@@ -89,7 +89,7 @@ describe('orders that are held by wrong settings', () => {
     const url = page.getByLabel('Orders URL');
     await url.waitFor();
     expect([await url.inputValue(), await page.getByLabel('Cancel URL').count()]).toEqual(['', 0]);
-    await says(page, `It begins with ${new URL(wrong).origin}/…`);
+    await says(page, `Stored: ${new URL(wrong).origin}/…`);
     const call = page.getByRole('link', { name: 'Call +4940123' });
     expect(await call.getAttribute('href')).toBe('tel:+4940123');
     await url.fill(pass.pos.ordersUrl);
