@@ -34,6 +34,8 @@ export type Need = {
   detail: string;
   /** Milliseconds since the epoch. */
   since: number;
+  /** When the newest of what it stands for began, if that is later. */
+  newest?: number;
 };
 
 export type Subject = { kind: 'order' | 'location'; id: string; locationId: string | null };
@@ -67,12 +69,12 @@ const GROUPS: Readonly<Record<NeedKind, readonly [title: string, tone: NeedGroup
   cancel_by_phone: ['Cancel by phone', 'bad', 'Call, then enter the answer.'],
   conflict: ['Conflicts', 'bad', 'Ask which status is right.'],
   failed: ['Failed orders', 'bad', 'You may have to call the member.'],
-  unsent: ['Not at the POS in time', 'bad', 'It is retried. Ask what is wrong.'],
+  unsent: ['Maybe not at the POS', 'bad', 'It is retried. Ask what is wrong.'],
   changed: ['Changed after it was sent', 'bad', 'Call, then enter the answer.'],
   held: ['On hold', 'warn', 'Fix the cause.'],
-  late: ['Late orders', 'warn', 'Ask when they are ready.'],
+  late: ['Late orders', 'warn', 'Over 15 min. Ask when they are ready.'],
   left_out: ['Left out', 'warn', 'Ask the platform to correct it.'],
-  unreachable: ['POS systems that do not answer', 'bad', 'Call the restaurant or the vendor.'],
+  unreachable: ['POS systems that do not work', 'bad', 'Call the restaurant or the vendor.'],
   silent: ['Silent locations', 'warn', 'Call the restaurant.'],
   contacts: ['Restaurants not notified', 'warn', 'Call, and correct the contact.'],
   dropped: ['Dropped webhooks', 'warn', 'Fix the reason, then replay.'],
@@ -140,9 +142,9 @@ function groupOf(kind: NeedKind, all: readonly Need[], { cases, now, more }: Abo
   const [title, tone, hint] = GROUPS[kind];
   const [needs, hidden]: [Need[], Need[]] = [[], []];
   for (const need of all) {
-    const { subject, since } = need;
+    const { subject, since, newest = since } = need;
     const its = subject && cases.get(`${subject.kind} ${subject.id}`);
-    const list = isHidden(kind, its, since, now) ? hidden : needs;
+    const list = isHidden(kind, its, newest, now) ? hidden : needs;
     const { holder, takenAt, givenBy = null } = its ?? {};
     list.push(holder && takenAt ? { ...need, taken: { holder, takenAt, givenBy } } : need);
   }
@@ -199,8 +201,8 @@ function ofUnreachable({ locationId, integration, since }: Attention['unreachabl
   return {
     key: `unreachable:${locationId}`,
     ...ofLocation(locationId),
-    brief: [`no answer from ${vendorName(integration)}`],
-    detail: `${vendorName(integration)} does not answer. Its orders are tried again`,
+    brief: [`${vendorName(integration)} takes no orders`],
+    detail: `${vendorName(integration)} does not answer, or answers with errors. Its orders are tried again`,
     since: Date.parse(since),
   };
 }
@@ -239,15 +241,21 @@ function ofDropped({ locationId, integration, count, ...last }: Attention['dropp
   };
 }
 
-function ofOrder({ order, id, trouble, signalledAt, endedAt }: Ticket): Need {
+function ofOrder({ order, id, trouble, signalledAt, endedAt, neededFrom }: Ticket): Need {
   const why = trouble === 'held' ? heldBy(order) : (inShort(order.cause) ?? saysOf(order.problem));
   const detail = placeAnd(order, problemOf(order)).join(': ');
   return {
     key: `${trouble}:${id}`,
     ...ofNamed(order),
-    brief: placeAnd(order, why),
+    // Who reads it aloud must not have the food cooked twice.
+    brief: placeAnd(
+      order,
+      why,
+      trouble === 'unsent' && order.placement === 'in_doubt' ? 'it may have the ticket' : null,
+    ),
     detail: trouble === 'failed' ? `${detail.replace(/\.?$/, '.')} ${toldOf(order)}` : detail,
     since: endedAt ?? signalledAt,
+    ...(trouble === 'unsent' && neededFrom !== null && { newest: neededFrom }),
   };
 }
 
@@ -290,47 +298,43 @@ function ofChange(change: Attention['changed'][number]): Need {
 }
 
 /**
- * Groups held tickets by location, because wrong settings usually hold all orders of a location. The newest says why. An
- * order whose case somebody has keeps its own line, so that they see it.
+ * Groups held tickets by location and cause, because wrong settings usually hold all orders of a location. An order whose
+ * case somebody has keeps its own line, so that they see it.
  */
 function ofHeld(held: readonly Ticket[], isTaken: (ticket: Ticket) => boolean): Need[] {
-  const byLocation = new Map<string | null, { newest: Ticket; count: number; since: number }>();
-  for (const ticket of held) {
-    const key = isTaken(ticket) ? ticket.id : ticket.order.locationId;
-    const { newest = ticket, count = 0, since = Infinity } = byLocation.get(key) ?? {};
-    byLocation.set(key, {
-      newest: ticket.signalledAt > newest.signalledAt ? ticket : newest,
-      count: count + 1,
-      since: Math.min(since, ticket.signalledAt),
-    });
-  }
-  return [...byLocation].map(([locationId, { newest, count, since }]) =>
-    count === 1 || locationId === null
-      ? ofOrder(newest)
-      : {
-          key: `held:${locationId}`,
-          ...ofLocation(locationId, count),
-          href: `/console/orders${query({ state: 'held', location: locationId })}`,
-          brief: [many(count, 'order'), heldBy(newest.order)].filter((each) => each !== null),
-          detail: [many(count, 'order'), problemOf(newest.order)].filter((each) => each !== null).join(': '),
-          since,
-        },
-  );
+  const keyOf = (ticket: Ticket): string =>
+    isTaken(ticket) ? ticket.id : [ticket.order.locationId, ticket.order.cause?.code].filter(Boolean).join(':');
+  return [...Map.groupBy(held, keyOf)].flatMap(([key, all]) => {
+    const [newest = all[0], ...others] = all.toSorted((one, other) => other.signalledAt - one.signalledAt);
+    const { locationId = null } = newest?.order ?? {};
+    if (newest === undefined || others.length === 0 || locationId === null) return all.map(ofOrder);
+    const orders = many(all.length, 'order');
+    return {
+      key: `held:${key}`,
+      ...ofLocation(locationId, all.length),
+      href: `/console/orders${query({ state: 'held', location: locationId })}`,
+      brief: [orders, heldBy(newest.order)].filter((each) => each !== null),
+      detail: [orders, problemOf(newest.order)].filter((each) => each !== null).join(': '),
+      since: others.at(-1)?.signalledAt ?? newest.signalledAt,
+      newest: newest.signalledAt,
+    };
+  });
 }
 
 /** Groups late orders by location, because one call asks for all of them. */
 function ofLate(late: readonly Ticket[]): Need[] {
   return [...Map.groupBy(late, ({ order }) => order.locationId ?? '')].map(([locationId, [first, ...others]]) => {
-    const { id = '', dueAt } = first ?? {};
+    const { id = '', column = 'placed', dueAt } = first ?? {};
     const since = dueAt ?? 0;
     const what = others.length === 0 ? '1 order is late' : `${others.length + 1} orders are late`;
     return {
       key: `late:${locationId}`,
       ...ofLocation(locationId, others.length + 1),
-      href: others.length === 0 ? pageOf.order(id) : `/console${query({ location: locationId })}`,
+      href: others.length === 0 ? pageOf.order(id) : `/console${query({ location: locationId, column })}`,
       brief: [what],
       detail: `${what}, the first since ${dayAndTime(new Date(since).toISOString())}`,
       since,
+      newest: Math.max(...[first, ...others].map((each) => each?.neededFrom ?? 0)),
     };
   });
 }

@@ -169,7 +169,7 @@ function List({ needs, known, onOpen, labelledBy }: About) {
           )}
           {phoneOf(need) && (
             <a class="need-call" href={`tel:${phoneOf(need)}`}>
-              Call {phoneOf(need)}
+              Call the restaurant: {phoneOf(need)}
             </a>
           )}
         </li>

@@ -19,6 +19,8 @@ export type Ticket = {
   fulfilledAt: number | null;
   endedAt: number | null;
   isLate: boolean;
+  /** When it needs a person because of the time. */
+  neededFrom: number | null;
   /** When it becomes late, or needs a person because of the time. Infinity if time alone changes nothing. */
   turnsAt: number;
   /** When it moved to its column; 0 if it was already there when the board was loaded. */
@@ -34,7 +36,7 @@ export type Ticket = {
 /** Time after the due time before an order counts as late. */
 const GRACE_MS = 60_000;
 /** Time after the due time before a late order needs a person. */
-const LATE_MS = 15 * 60_000;
+export const LATE_MS = 15 * 60_000;
 /** Time before the due time, or after the signal of an order for now, when an order that is retried needs a person. */
 const UNSENT_MS = 10 * 60_000;
 
@@ -64,6 +66,7 @@ export function ticketOf(order: BoardOrder, now: number, movedAt: number): Ticke
     fulfilledAt: fulfilledAt(order, endedAt),
     endedAt,
     isLate,
+    neededFrom,
     turnsAt: Math.min(...[lateFrom ?? 0, neededFrom ?? 0].filter((at) => at > now)),
     movedAt,
     urgency: trouble === null ? otherUrgency : 0,

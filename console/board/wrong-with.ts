@@ -68,7 +68,7 @@ export function wrongWith(ticket: Ticket, known: Elsewhere): Wrong | undefined {
 /** Since when the POS of a ticket without a report has sent nothing, as the board and the location say it too. */
 function silence({ order, column }: Ticket, { silent }: Elsewhere): string | undefined {
   const since = column === 'sent' ? silent.get(order.locationId ?? '') : undefined;
-  return since && `the POS has sent nothing since ${dayAndTime(since)}`;
+  return since && `no report since ${dayAndTime(since)}`;
 }
 
 /** True if a dropped webhook of its location may have reported the ticket's status. */

@@ -19,5 +19,5 @@ export function kitchenInShort({ state, extraMinutes }: Pick<Kitchen, 'state' | 
 export function saidBy({ source, state, by }: Pick<Kitchen, 'source' | 'state' | 'by'>): string {
   if (source === 'operator') return `as ${by ?? 'an operator'} said`;
   if (source === 'pos') return 'as its POS reported';
-  return state === 'unreachable' ? 'because its POS does not answer' : '';
+  return state === 'unreachable' ? 'because its POS does not answer, or answers with errors' : '';
 }

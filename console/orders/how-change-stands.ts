@@ -30,6 +30,9 @@ export function howChangeStands(story: ShownOrder): ChangeStanding | undefined {
 
 /** Whether something is wrong, so that somebody may have to take care of it. */
 export function isWrong(story: ShownOrder): boolean {
-  const tones = [whatToDo(story), howCancelStands(story), howChangeStands(story)].map((each) => each?.tone);
-  return conflictsOf(story).length > 0 || tones.some((tone) => tone === 'bad' || tone === 'warn');
+  const placed = whatToDo(story);
+  const tones = [placed, howCancelStands(story), howChangeStands(story)].map((each) => each?.tone);
+  return (
+    conflictsOf(story).length > 0 || (!placed?.isPaused && tones.some((tone) => tone === 'bad' || tone === 'warn'))
+  );
 }

@@ -76,7 +76,7 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
             <>
               {isHeld && at !== null && (
                 <>
-                  <Others at={at} since={placement.signalledAt} />
+                  <Others at={at} since={story.attempts.at(-1)?.startedAt ?? placement.signalledAt} />
                   <FixSettings
                     locationId={at}
                     said={JSON.stringify([placement.problem, placement.cause])}

@@ -1,3 +1,5 @@
+import { LATE_MS } from '../board/ticket-of.ts';
+import { duration } from '../parts/duration.ts';
 import { vendorName } from '../parts/names.ts';
 import { isClosed } from '../../src/core/domain/settled-case.ts';
 import { TEST_ORDER } from '../../src/core/domain/test-order-id.ts';
@@ -29,7 +31,7 @@ export type Standing = {
 };
 
 /** @returns undefined if nothing is wrong */
-export function whatToDo(story: ShownOrder): Standing | undefined {
+export function whatToDo(story: ShownOrder, now = Date.now()): Standing | undefined {
   const { serviceOrderId, placement, order, notified } = story;
   const { state, problem, cause, underWay, nextAttemptAt } = placement;
   if (state === 'held' && PAUSES.includes(cause?.code ?? '')) return paused(placement);
@@ -46,7 +48,8 @@ export function whatToDo(story: ShownOrder): Standing | undefined {
     // An order in doubt never fails at its deadline, because it may be at the POS.
     ...(canTryAgain && state !== 'in_doubt' && { failsAt: placement.deadlineAt }),
   };
-  if (state === 'sent' || state === 'withdrawn') return undefined;
+  if (state === 'sent') return late(story, now);
+  if (state === 'withdrawn') return undefined;
   if (state === 'failed' && TEST_ORDER.test(serviceOrderId)) {
     return { ...about, tone: 'bad', sentence: 'The test order failed', advice: 'No member waits for it.' };
   }
@@ -83,6 +86,23 @@ export function whatToDo(story: ShownOrder): Standing | undefined {
   const sentence =
     problem === null ? 'The order is on its way to the POS' : 'The last try failed. The order is retried';
   return { ...about, tone: problem === null ? 'busy' : 'warn', sentence, advice: '' };
+}
+
+/** An order at its POS that needs a call, as on the board. */
+function late({ order }: ShownOrder, now: number): Standing | undefined {
+  if (order === null || order.endedAt !== null || order.memberState === 'ready_for_pickup') return undefined;
+  const { fulfillment, estimatedReadyAt, estimatedDeliveryAt, requestedAt, callOutCode } = order;
+  const dueAt = Date.parse((fulfillment === 'delivery' ? estimatedDeliveryAt : estimatedReadyAt) ?? requestedAt ?? '');
+  if (!(now - dueAt >= LATE_MS)) return undefined;
+  return {
+    tone: 'warn',
+    sentence: `${callOutCode} is late by ${duration(now - dueAt)}`,
+    problem: null,
+    toDo: [],
+    advice: 'Ask the restaurant when it is ready.',
+    canRetry: false,
+    canResolve: false,
+  };
 }
 
 function paused({ problem, cause }: ShownOrder['placement']): Standing {

@@ -117,7 +117,7 @@ export function CaseAndNotes({ path, care, reload, ...about }: AboutCase) {
         <div class="buttons">
           {isSilent && !isSnoozed && (
             <button type="button" onClick={() => void called()}>
-              I called: hide it for 30 minutes
+              I called: hide what is known for 30 minutes
             </button>
           )}
           {!isMine && (
@@ -254,7 +254,12 @@ function Snooze({ path, ...about }: Asking) {
   };
   return (
     <Confirm {...about} title="Snooze this?" action="Snooze" onConfirm={snooze}>
-      <p>Its alarm is hidden from everybody for this time. Nothing else changes.</p>
+      <p>
+        {path.startsWith('/locations/')
+          ? 'All that the board says of this location now is hidden from everybody for this time, except doubts and cancellations by phone.'
+          : 'Its alarm is hidden from everybody for this time.'}{' '}
+        A later problem appears. Nothing else changes.
+      </p>
       <Choice id="case-minutes" label="For" value={minutes} options={SNOOZES} onChoose={setMinutes} />
     </Confirm>
   );

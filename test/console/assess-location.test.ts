@@ -337,7 +337,9 @@ it('the words for the state of a kitchen name the source of the state', () => {
   expect(saidBy({ source: 'operator', state: 'busy', by: 'Grace' })).toBe('as Grace said');
   expect(saidBy({ source: 'operator', state: 'closed', by: null })).toBe('as an operator said');
   expect(saidBy({ source: 'pos', state: 'closed', by: null })).toBe('as its POS reported');
-  expect(saidBy({ source: 'inferred', state: 'unreachable', by: null })).toBe('because its POS does not answer');
+  expect(saidBy({ source: 'inferred', state: 'unreachable', by: null })).toBe(
+    'because its POS does not answer, or answers with errors',
+  );
 });
 
 describe('the length that a dialog begins with', () => {

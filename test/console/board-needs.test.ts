@@ -74,7 +74,7 @@ describe('the list of what needs a person', () => {
       ['Conflicts', 1, '/console/orders/order-9'],
       ['Failed orders', 1, '/console/orders/order-3'],
       ['On hold', 1, '/console/orders/order-2'],
-      ['POS systems that do not answer', 1, '/console/locations/club-4'],
+      ['POS systems that do not work', 1, '/console/locations/club-4'],
       ['Silent locations', 1, '/console/locations/club-3'],
       ['Restaurants not notified', 1, '/console/locations/club-4'],
       [
@@ -91,7 +91,7 @@ describe('the list of what needs a person', () => {
       'club-1: the POS reported cancelled',
       'no such order. The member was not notified.',
       'club-1: paused',
-      'acme does not answer. Its orders are tried again',
+      'acme does not answer, or answers with errors. Its orders are tried again',
       '3 tickets sent, and the POS has sent nothing since',
       '2 messages not sent: the gateway answered with an error of its own',
       '1,000 webhooks of square: wrong signature',
@@ -167,7 +167,7 @@ describe('the list of what needs a person', () => {
     expect(needs({}, attention, { text: 'order-6' })).toMatchObject([{ count: 1 }]);
   });
 
-  it('has one entry for all late orders of a location, and an order that is not at its POS in time has its own', () => {
+  it('has one entry for all late orders of a location, and an order that may not be at its POS in time has its own', () => {
     const soon = { placement: 'waiting', problem: 'x', cause: { code: 'pos_failing' } } as const;
     const unsent = [ticket('order-1', soon), ticket('order-2', soon)];
     const late = ['17:20', '17:10'].map((time) =>
@@ -179,7 +179,7 @@ describe('the list of what needs a person', () => {
       groups.map(({ title, count, needs }) => [title, count, ...needs.map(({ brief, href }) => [...brief, href])]),
     ).toEqual([
       [
-        'Not at the POS in time',
+        'Maybe not at the POS',
         2,
         ['club-1', 'POS failing', '/console/orders/order-1'],
         ['club-1', 'POS failing', '/console/orders/order-2'],
@@ -187,7 +187,7 @@ describe('the list of what needs a person', () => {
       [
         'Late orders',
         3,
-        ['2 orders are late', '/console?location=club-1'],
+        ['2 orders are late', '/console?location=club-1&column=preparing'],
         ['1 order is late', '/console/orders/order-5'],
       ],
     ]);
@@ -239,6 +239,23 @@ describe('the list of what needs a person', () => {
         },
       ],
     });
+  });
+
+  it('shows orders of one location that are held by different causes apart', () => {
+    const causes = ['pos_set_up_wrong', 'pos_refused_us', 'pos_set_up_wrong'] as const;
+    const held = causes.map((code, nth) => ticket(`order-${nth}`, { ...HELD, cause: { code } }));
+    const [group] = needs({ held });
+    expect(group).toMatchObject({ count: 3, needs: [{ count: 2 }, { count: 1, code: 'K472' }] });
+  });
+
+  it('says of an order that may miss its time whether the POS may have the ticket', () => {
+    const signalledAt = '2027-01-31T17:40:00.000Z';
+    const soon = { signalledAt, problem: 'x', cause: { code: 'pos_failing' } } as const;
+    const unsent = (['waiting', 'in_doubt'] as const).map((placement) => ticket(placement, { ...soon, placement }));
+    expect(needs({ unsent })[0]?.needs.map(({ brief }) => brief)).toEqual([
+      ['club-1', 'POS failing'],
+      ['club-1', 'POS failing', 'it may have the ticket'],
+    ]);
   });
 
   it.each<[string, Partial<Filter>, string[]]>([
@@ -307,6 +324,32 @@ describe('a case', () => {
   it('that is closed does not hide an order in doubt', () => {
     const [group] = needs({ in_doubt }, withCase({ closedAt: later(1) }));
     expect(group).toMatchObject({ title: 'In doubt', count: 1, hidden: [] });
+  });
+
+  it('of a location that is snoozed hides no later problem of the location', () => {
+    const of = (snoozedAt: string) =>
+      ({ ...NO_CASE, kind: 'location', id: 'club-1', snoozedAt, snoozedUntil: later(60) }) as const;
+    const held = [0, 8].map((minutes) => ticket(`order-${minutes}`, { ...HELD, signalledAt: later(minutes) }));
+    const requestedAt = later(-20);
+    const late = [ticket('order-2', { memberState: 'preparing', requestedAt })];
+    const hiddenAfter = (minutes: number, lists: Partial<Lists>): (readonly [string, boolean])[] => {
+      const attention = { ...ATTENTION, conflicts: [], silent: [], unreachable: [], cases: [of(later(minutes))] };
+      return needs(lists, attention, { location: 'club-1' }).map(({ kind, hidden }) => [kind, hidden.length > 0]);
+    };
+    expect(hiddenAfter(9, { held, late })).toEqual([
+      ['held', true],
+      ['late', true],
+      ['dropped', true],
+    ]);
+    // A second order was held, and the order became late by 15 minutes, after the snooze.
+    expect(hiddenAfter(7, { held })).toEqual([
+      ['held', false],
+      ['dropped', true],
+    ]);
+    expect(hiddenAfter(-6, { late })).toEqual([
+      ['late', false],
+      ['dropped', true],
+    ]);
   });
 
   it("hides only the entries of one location if it is a location's case", () => {

@@ -103,6 +103,28 @@ describe('the actions of an order', () => {
     expect(whatToDo(story(asks))?.advice).toBe('We do not send it again by ourselves.');
   });
 
+  it.each([
+    ['a pickup', { requestedAt: SOON }, 'K472 is late by 30 min'],
+    [
+      'a delivery by the estimate of the POS',
+      { fulfillment: 'delivery', estimatedDeliveryAt: SOON, requestedAt: null },
+      'K472 is late by 30 min',
+    ],
+    ['a pickup that is ready', { requestedAt: SOON, memberState: 'ready_for_pickup' }, undefined],
+    ['an order that has ended', { requestedAt: SOON, endedAt: SOON }, undefined],
+    ['an order for as soon as possible', { requestedAt: null }, undefined],
+  ] as const)('%s half an hour after its time asks for a call: %j', (_, order, sentence) => {
+    const known = { estimatedReadyAt: null, estimatedDeliveryAt: null, fulfillment: 'pickup', ...order } as const;
+    const one = story(sent, known);
+    expect(whatToDo(one, Date.parse(SOON) + 30 * 60_000)?.sentence).toBe(sentence);
+    expect(whatToDo(one, Date.parse(SOON) + 14 * 60_000)).toBeUndefined();
+  });
+
+  it('an order that only a pause holds needs nobody', () => {
+    const held = story({ state: 'held', problem: 'paused', cause: { code: 'location_paused' } });
+    expect(isWrong({ ...held, cancellation: null, history: [] })).toBe(false);
+  });
+
   it('only an order with something wrong needs somebody', () => {
     expect([story(), story(sent)].map((each) => isWrong({ ...each, cancellation: null, history: [] }))).toEqual([
       false,

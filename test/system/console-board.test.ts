@@ -146,7 +146,7 @@ it('an order of a silent POS says on the board since when the POS has sent nothi
   );
   const { page } = await pass.open();
   await ticket(page, 'Sent', 'order-unconfirmed')
-    .getByText(/^the POS has sent nothing since \d+:\d\d/)
+    .getByText(/^no report since \d+:\d\d/)
     .waitFor();
 });
 

@@ -312,6 +312,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'kept-connections': [/Array\.from\(.*\)/s, '[]'] },
     noticedBy: vitest('test/observe/metrics.test.ts', 'connections that carry webhooks'),
   },
+  'a snooze hides no later problem': {
+    edits: { 'later-than-snoozed': [/since <= Date\.parse\(its\.snoozedAt\)/, 'true'] },
+    noticedBy: vitest('test/console/board-needs.test.ts', 'hides no later problem of the location'),
+  },
   'a claim that failed is repeated, because it may have been committed': {
     edits: { 'claim-again': [/isFailing \? CLAIM_AGAIN_MS : /, ''] },
     noticedBy: vitest('test/core/postgres/run-every.test.ts', 'a claim that failed is repeated'),

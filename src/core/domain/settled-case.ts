@@ -13,18 +13,21 @@ export type NeedKind = AttentionKind | 'left_out' | 'unsent' | 'late';
 
 /** Only an answer ends these, so they are never snoozed. */
 const URGENT: ReadonlySet<NeedKind> = new Set(['in_doubt', 'cancel_by_phone']);
+/** Each new webhook or message is a part of the same problem. */
+const GOES_ON: ReadonlySet<NeedKind> = new Set(['dropped', 'contacts']);
 /** Closing the case settles these. */
 const SETTLED: ReadonlySet<NeedKind> = new Set(['conflict', 'failed', 'changed']);
 
 /** Whether nobody is told of a need any more, because of its case. Times in milliseconds. */
 export function isHidden(kind: NeedKind, its: Case | undefined, since: number, now: number): boolean {
-  return (!URGENT.has(kind) && isSnoozed(its, since, now)) || (SETTLED.has(kind) && isClosed(its, since));
+  return (!URGENT.has(kind) && isSnoozed(kind, its, since, now)) || (SETTLED.has(kind) && isClosed(its, since));
 }
 
-/** Whether the problem was snoozed. A later problem of an order is new. A location's problems go on. */
-function isSnoozed(its: Case | undefined, since: number, now: number): boolean {
+/** Whether the problem was snoozed. A later problem is new. */
+function isSnoozed(kind: NeedKind, its: Case | undefined, since: number, now: number): boolean {
   if (its === undefined || its.snoozedUntil === null || Date.parse(its.snoozedUntil) <= now) return false;
-  return its.kind === 'location' || its.snoozedAt === null || since <= Date.parse(its.snoozedAt);
+  // guard: later-than-snoozed
+  return GOES_ON.has(kind) || its.snoozedAt === null || since <= Date.parse(its.snoozedAt);
 }
 
 /** Whether the case was closed after the problem appeared. A later problem is a new one. */
