@@ -13,6 +13,7 @@ import { MUTATIONS, withoutGuard, type Mutation } from './guards.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PARTS = [
   'src',
+  'console',
   'test',
   'tools',
   'world',
