@@ -224,7 +224,7 @@ describe('an order with a cancellation', () => {
     );
     const { page } = await pass.open('/console/');
     const needs = page.getByRole('list', { name: /^Cancel by phone/ });
-    const call = needs.locator('button + a', { hasText: 'Call +4930123456' });
+    const call = needs.locator('button + a', { hasText: 'Call the restaurant: +4930123456' });
     expect(await call.first().getAttribute('href')).toBe('tel:+4930123456');
     await needs.getByText(`ticket ${ticket?.providerOrderId}`).click();
     await standing(page)
