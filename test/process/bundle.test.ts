@@ -1,4 +1,5 @@
 /** The bundle of production: what it looks for outside of itself is where it looks. */
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -71,6 +72,25 @@ it('its files have only ASCII, and neither comments on code nor the classes of G
   expect(namesOf(/[^\0-\x7f]/)).toEqual([]);
   expect(namesOf(/^\s*\/\*\*\n(?:\s*\* .*\n)*?\s*\* @(?:param|returns) /m)).toEqual([]);
   expect(namesOf(/protobuf\.roots\[?["'._]/)).toEqual([]);
+});
+
+it('the command of the image that fills its compile cache loads every file', () => {
+  const dockerfile = readFileSync(new URL('../../Dockerfile', import.meta.url), 'utf8').replaceAll('\\\n', '');
+  const [, command = ''] = /setpriv --reuid=1000 (node [^&]+) 2> \/dev\/null &&/.exec(dockerfile) ?? [];
+  const cache = join(folder, 'compile-cache');
+  const { status, stderr } = spawnSync('sh', ['-c', command], {
+    cwd: join(dirname(mainFile), '..'),
+    env: { PATH: `${dirname(process.execPath)}:${process.env['PATH']}`, NODE_COMPILE_CACHE: cache },
+    encoding: 'utf8',
+  });
+  expect({ status, stderr }).toEqual({
+    status: 1,
+    stderr: expect.stringMatching(/^The environment is wrong/) as string,
+  });
+  const started = ['cli.js', 'platform-kit.js'];
+  const files = readdirSync(dirname(mainFile)).filter((name) => name.endsWith('.js') && !started.includes(name));
+  const kept = readdirSync(cache, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  expect(kept.length).toBeGreaterThanOrEqual(files.length);
 });
 
 it('publishes to Pub/Sub and reads the spill, and loads no file of its client from node_modules', async () => {
