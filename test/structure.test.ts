@@ -171,6 +171,13 @@ describe('the structure', () => {
     expect(files.map(({ file }) => file)).toEqual([]);
   });
 
+  it('no cache reserves room for entries that it does not have', () => {
+    const caches = filesIn('.').filter(({ text }) => text.includes('new LRUCache'));
+    expect(caches.length).toBeGreaterThan(3);
+    const made = caches.flatMap(({ text }) => text.match(/new LRUCache<[^]*?>\([^]*?\);$/gm) ?? []);
+    expect(made.filter((cache) => !cache.includes('atMost('))).toEqual([]);
+  });
+
   it('only json-text.ts asks whether a value is an object', () => {
     const asks = filesIn('.').filter(({ text }) => /typeof (\w+) === 'object' && \1 !== null/.test(text));
     expect(asks.map(({ file }) => file)).toEqual(['core/domain/json-text.ts']);

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../core/domain/at-most.ts';
 import type { AuthEndpoint, Observe } from '../core/domain/observed.ts';
 import { digest } from '../core/domain/make-token.ts';
 import { sourceOf } from './request.ts';
@@ -71,7 +72,7 @@ export function throttleFailures(about: { observe: Observe; now?: () => number }
 function throttleDoor(about: { observe: Observe; now?: () => number }): JudgeSlowly {
   const { observe, now = () => performance.now() } = about;
   /** Recently valid credentials, by hash and source. The same credential is throttled if another source sends it. */
-  const right = new LRUCache<string, true>({ max: MOST_RIGHT, ttl: RIGHT_MS, ttlResolution: 0, perf: { now } });
+  const right = new LRUCache<string, true>({ ...atMost(MOST_RIGHT), ttl: RIGHT_MS, ttlResolution: 0, perf: { now } });
   const full = (): Bucket => ({ left: BURST, at: now(), judging: 0, settled: Promise.withResolvers() });
   /** Sorted by the last failed authentication, oldest first, so the first bucket is full before all others. */
   const buckets = new Map<string, Bucket>();

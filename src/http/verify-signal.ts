@@ -1,5 +1,6 @@
 import { errors, flattenedVerify, type FlattenedVerifyGetKey } from 'jose';
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../core/domain/at-most.ts';
 import { NotAuthentic } from '../core/domain/errors.ts';
 import { verify as verifyStandard } from '../core/domain/standard-webhooks.ts';
 import { verifyHmac } from '../core/domain/verify-hmac.ts';
@@ -23,7 +24,7 @@ export type VerifySignal = (token: SignalToken, signed: Signed) => Promise<void>
  * @param send a guarded fetch, because operators name the URL of the keys
  */
 export function signalVerifier(now: Now, send: typeof fetch): VerifySignal {
-  const keySets = new LRUCache<string, FlattenedVerifyGetKey>({ max: MOST_KEY_SETS });
+  const keySets = new LRUCache<string, FlattenedVerifyGetKey>(atMost(MOST_KEY_SETS));
   const keysAt = (url: string): FlattenedVerifyGetKey => {
     const keys = keySets.get(url) ?? (issuerKeys(url, send) as FlattenedVerifyGetKey);
     keySets.set(url, keys);

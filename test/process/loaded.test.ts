@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { runMain } from '../../world/processes/run-main.ts';
 import { startSystem, type System } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 import { OPERATOR_TOKEN } from '../observe/scrape.ts';
+import { loadsIn, watchLoads } from './watch-loads.ts';
 
 let system: System;
 beforeAll(async () => {
@@ -9,24 +11,14 @@ beforeAll(async () => {
 });
 afterAll(() => system?.stop());
 
-/** Says which modules are loaded; the Pub/Sub client brings an OpenTelemetry API of its own. */
-const WATCH = `import { registerHooks } from 'node:module';
-registerHooks({ load(url, context, next) { console.error('loads ' + url); return next(url, context); } });`;
-
 async function loads(env: Record<string, string>): Promise<string[]> {
-  const main = await runMain({
-    ...system.env,
-    ...env,
-    NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(WATCH)}`,
-  });
+  const main = await runMain({ ...system.env, ...env, NODE_OPTIONS: watchLoads });
   main.child.kill('SIGTERM');
   await main.exited;
+  // The Pub/Sub client brings an OpenTelemetry API of its own.
   const wanted =
     /prom-client|create-metrics|create-traces|opentelemetry\/(?:sdk-trace|exporter)|http\/operator|type-provider|swagger|openid-client|oauth4webapi/;
-  return main
-    .output()
-    .split('\n')
-    .filter((line) => line.startsWith('loads ') && wanted.test(line));
+  return loadsIn(main.output()).filter((url) => wanted.test(url));
 }
 
 it('a process without metrics and traces loads no packages for them', async () => {
@@ -46,4 +38,15 @@ it('a process loads the packages for metrics and for sign-in only if they are co
   const traces = (await loads({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' })).join('\n');
   expect(traces).toContain('create-traces');
   expect(traces).not.toContain('prom-client');
+});
+
+it('a process without Pub/Sub loads no library of Google, also for its first order', async () => {
+  const plain = await startSystem({ processes: 0, doors: 'http' });
+  onTestFinished(() => plain.stop());
+  const main = await runMain({ ...plain.env, OPERATOR_TOKEN, NODE_OPTIONS: watchLoads });
+  // It is the last library that is loaded in advance.
+  await until(async () => main.output().includes('node_modules/undici/'));
+  main.child.kill('SIGTERM');
+  await main.exited;
+  expect(loadsIn(main.output()).filter((url) => /google|grpc|protobuf/.test(url))).toEqual([]);
 });

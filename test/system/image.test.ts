@@ -99,7 +99,7 @@ describe('the image', () => {
 
   it('has a compile cache that its user can read', () => {
     const files = [...filesIn('app/compile-cache')];
-    expect(files.length).toBeGreaterThan(50);
+    expect(files.length).toBeGreaterThan(180);
     expect(files.filter((file) => (statSync(join(image.root, file)).mode & 0o004) === 0)).toEqual([]);
     expect(files.filter((file) => !file.includes('-1000/'))).toEqual([]);
   });

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../domain/at-most.ts';
 import { digest, mayBeToken, type Prefix } from '../domain/make-token.ts';
 import { withinShare } from '../domain/within-share.ts';
 import type { Now } from '../postgres/database-clock.ts';
@@ -48,7 +49,7 @@ export function authenticateTokens<Valid extends { expiresAt: number | null }, O
   const { prefix, now } = tokens;
   const isValid = (scope: Valid | Old): scope is Valid => !('state' in scope);
   /** Times are monotonic: Postgres's clock may step back at a failover, and revoked tokens would stay valid longer. */
-  const known = new LRUCache<string, { scope: Valid; readAt: number; cachedAt: number }>({ max: CACHE_SIZE });
+  const known = new LRUCache<string, { scope: Valid; readAt: number; cachedAt: number }>(atMost(CACHE_SIZE));
   const waiting = new Map<string, PromiseWithResolvers<Valid | Old | undefined>>();
   /** The number of waiting look-ups by source, except those of cached tokens. */
   const waitingOf = new Map<string, number>();

@@ -2,6 +2,7 @@ import { hash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Pool } from 'pg';
+import { atMost } from '../domain/at-most.ts';
 import { stopwatch, withTimeout } from '../domain/timing.ts';
 import { classifyError } from '../domain/classify-error.ts';
 import { NeedsOperator, TryAgain } from '../domain/errors.ts';
@@ -39,9 +40,9 @@ type Row = { grant: string | null; generation: number; lifetime: number; left: n
  * the dead process had used it, and the error has the cause `reconnect_needed`.
  */
 export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: string) => Credentials {
-  const known = new LRUCache<string, Known>({ max: CACHE_SIZE });
+  const known = new LRUCache<string, Known>(atMost(CACHE_SIZE));
   const underWay = new Map<string, Promise<string>>();
-  const refused = new LRUCache<string, NeedsOperator>({ max: CACHE_SIZE, ttl: REFUSED_FOR_MS, ttlResolution: 0 });
+  const refused = new LRUCache<string, NeedsOperator>({ ...atMost(CACHE_SIZE), ttl: REFUSED_FOR_MS, ttlResolution: 0 });
   /** Grants that Postgres does not have yet. They are the only copy: the POS accepts no earlier refresh token. */
   const unsaved = new Map<string, Grant & { generation: number; at: number }>();
 

@@ -3,6 +3,7 @@ import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Pool, PoolClient } from 'pg';
 import { z } from 'zod';
+import { atMost } from '../domain/at-most.ts';
 import { toCauseText } from '../domain/cause-text.ts';
 import { Id } from '../domain/order.ts';
 import type { LocationCause } from '../domain/location-cause.ts';
@@ -95,7 +96,7 @@ const MOST_OPENED = 50_000;
 /** Decrypts and parses settings, and caches them until they change, because every webhook and attempt needs them. */
 export function settingsDecrypter(rules: SettingsRules): DecryptSettings {
   type Opened = { from: string; by: string | null; integration: string; usable: Usable };
-  const opened = new LRUCache<string, Opened>({ max: MOST_OPENED });
+  const opened = new LRUCache<string, Opened>(atMost(MOST_OPENED));
   const open = (sealed: string, place: string): Promise<unknown> =>
     unseal(rules.keys, sealed, place).catch((error: Error) => {
       throw new WrongLocation(`settings cannot be decrypted: ${error.message}`, {

@@ -2,6 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Pool } from 'pg';
 // This digest is the key of a credential in the cache, so that no credential stays in memory.
+import { atMost } from '../../core/domain/at-most.ts';
 import { digest as keyOf, mayBeToken } from '../../core/domain/make-token.ts';
 import { digest, findBySession, findByToken, isAnyoneAdmin } from '../../core/operators/find-operator.ts';
 import { BY_OPERATOR_TOKEN, type Operator } from '../../core/operators/operator.ts';
@@ -38,7 +39,7 @@ export function identifier(pool: Pool, operatorToken: string | undefined, now: N
   const ours = operatorToken === undefined ? undefined : digest(operatorToken);
   // Only valid credentials are cached, so failed authentications take no memory.
   const known = new LRUCache<string, Known>({
-    max: KNOWN_MAX,
+    ...atMost(KNOWN_MAX),
     ttl: KNOWN_MS,
     ttlResolution: 0,
     perf: { now: () => performance.now() },
