@@ -28,7 +28,7 @@ export async function withTimeout<Result>(
   const elapsed = stopwatch();
   let timer: NodeJS.Timeout | undefined;
   const wait = (): void => {
-    // Node warns of a negative time on standard error, past the log.
+    // Of a negative time, Node prints a warning that is not in the log.
     timer = setTimeout(check, Math.max(0, Math.min(CHECK_EVERY_MS, milliseconds - elapsed())));
   };
   const check = (): void => {
