@@ -237,7 +237,8 @@ function ofDropped({ locationId, integration, count, ...last }: Attention['dropp
     detail: [`${webhooks} of ${vendorName(integration)}`, last.lastReason && inPlainWords(last.lastReason)]
       .filter(Boolean)
       .join(': '),
-    since: Date.parse(last.lastReceivedAt),
+    // A process of the previous version sends only the last.
+    since: Date.parse(last.firstReceivedAt ?? last.lastReceivedAt),
   };
 }
 
@@ -277,7 +278,8 @@ function ofCancel(cancel: Attention['cancelByPhone'][number]): Need {
   return {
     key: `cancel:${serviceOrderId}`,
     ...ofNamed(cancel),
-    brief: placeAnd(cancel, ticket),
+    // On the telephone, an order is named by its code.
+    brief: placeAnd(cancel, providerOrderId === null ? ticket : null),
     detail: `Cancel it by phone: ${placeAnd(cancel, ticket).join(', ')}`,
     since: Date.parse(requestedAt),
   };

@@ -38,11 +38,20 @@ const ATTENTION: Attention = {
       locationId: 'club 2',
       integration: 'square',
       count: 1_000,
+      firstReceivedAt: '2027-01-31T17:00:00.000Z',
       lastReceivedAt: AT,
       lastReason: 'wrong signature',
       lastCause: null,
     },
-    { locationId: 'club-1', integration: 'standard', count: 1, lastReceivedAt: AT, lastReason: null, lastCause: null },
+    {
+      locationId: 'club-1',
+      integration: 'standard',
+      count: 1,
+      firstReceivedAt: AT,
+      lastReceivedAt: AT,
+      lastReason: null,
+      lastCause: null,
+    },
   ],
   unreachable: [{ locationId: 'club-4', integration: 'acme', since: AT }],
   silent: [{ locationId: 'club-3', integration: null, lastSeenAt: null, sent: 3, oldestSentAt: AT }],
@@ -97,6 +106,14 @@ describe('the list of what needs a person', () => {
       '1,000 webhooks of square: wrong signature',
       '1 webhook of standard',
     ]);
+  });
+
+  it('counts dropped webhooks from the first, also if a process of the previous version sends only the last', () => {
+    const sinceOf = (attention: Attention): number | undefined =>
+      needs({}, attention).find(({ kind }) => kind === 'dropped')?.needs[0]?.since;
+    const [{ firstReceivedAt, ...last }] = ATTENTION.dropped as [Attention['dropped'][number]];
+    expect(sinceOf(ATTENTION)).toBe(Date.parse(firstReceivedAt));
+    expect(sinceOf({ ...ATTENTION, dropped: [last as typeof last & { firstReceivedAt: string }] })).toBe(NOW);
   });
 
   it('begins with one entry for all members who are not being notified', () => {

@@ -102,7 +102,15 @@ describe('the problem on a ticket', () => {
         },
       ],
       dropped: [
-        { locationId: 'deaf', integration: 'x', count: 1, lastReceivedAt: at(0), lastReason: null, lastCause: null },
+        {
+          locationId: 'deaf',
+          integration: 'x',
+          count: 1,
+          firstReceivedAt: at(0),
+          lastReceivedAt: at(0),
+          lastReason: null,
+          lastCause: null,
+        },
       ],
       silent: [
         { locationId: 'mute', integration: 'x', lastSeenAt: at(-24), sent: 1, oldestSentAt: at(-9) },

@@ -68,6 +68,7 @@ export const Attention = z
           locationId: z.string(),
           integration: z.string(),
           count: z.int().meta({ description: 'Counted up to 1,000, or less if many locations have dropped webhooks.' }),
+          firstReceivedAt: Instant.meta({ description: 'Of those that are counted.' }),
           lastReceivedAt: Instant,
           lastReason: z.string().nullable(),
           lastCause: StoredDropCause.nullable().meta({ description: 'The same as `lastReason`, as data.' }),
@@ -285,7 +286,8 @@ export const droppedLately = (where = 'true'): string => `days AS (
 const FIND_DROPPED = `
   WITH RECURSIVE ${droppedLately()}
   SELECT json_build_object('locationId', d.location_id, 'integration', d.integration,
-                           'count', least(${DROPPED_OF_ONE}, count(*)), 'lastReceivedAt', max(d.received_at),
+                           'count', least(${DROPPED_OF_ONE}, count(*)),
+                           'firstReceivedAt', min(d.received_at), 'lastReceivedAt', max(d.received_at),
                            'lastReason', (array_agg(d.reason ORDER BY d.received_at DESC, d.id DESC))[1],
                            'lastCause', (array_agg(d.cause ORDER BY d.received_at DESC, d.id DESC))[1]) AS each
   FROM webhook d
