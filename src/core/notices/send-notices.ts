@@ -29,12 +29,12 @@ type Deps = { pool: Pool; ways: Ways; publicUrl: string; observe: Observe; log: 
 type Way = keyof Ways;
 type Claimed = { messageId: string; leaseId: string; locationId: string; contact: Contact; failures: number };
 
+export const MESSAGES_DUE = 'EXISTS (SELECT FROM notice_messages WHERE ended_at IS NULL AND next_attempt_at <= now())';
+
 /**
  * Sends the messages to contacts of restaurants. A message that cannot be sent is retried, and delays no other way. A
  * process leaves the ways that it has not set up to other processes. `findNotices` gives up what nobody sends.
  */
-export const MESSAGES_DUE = 'EXISTS (SELECT FROM notice_messages WHERE ended_at IS NULL AND next_attempt_at <= now())';
-
 export function workNotices(deps: Deps): WorkLoop {
   const isSetUp = (via: Way): boolean => deps.ways[via] !== undefined;
   const loops = (['email', 'webhook'] as const).filter(isSetUp).map((via) =>
