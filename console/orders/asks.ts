@@ -20,8 +20,8 @@ type Ask = {
   /** The words of the button. */
   action: string | ((story: ShownOrder) => string);
   isDangerous?: true;
-  /** The consequences, sentence by sentence. `now` in milliseconds. */
-  means: (story: ShownOrder, now: number) => readonly string[];
+  /** The consequences, sentence by sentence. `now` in milliseconds. `posCancels` is false if the POS cannot cancel. */
+  means: (story: ShownOrder, now: number, posCancels?: boolean) => readonly string[];
   /** What was done. */
   told: (answer: Partial<Retried & Resolved>) => string;
 };
@@ -101,7 +101,7 @@ export const ASKS: Readonly<Record<Asking, Ask>> = {
     title: (order) => `Cancel ${order}?`,
     action: cancelName,
     isDangerous: true,
-    means: (story) => [cancelMeans(story)],
+    means: (story, _, posCancels) => [cancelMeans(story, posCancels)],
     told: () => 'The order is being cancelled.',
   },
   there: resolve(true),

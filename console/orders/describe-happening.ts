@@ -202,7 +202,7 @@ function cancelAsked({ requestedBy }: Cancellation, { actions }: ShownOrder): St
 const CALLS: Record<Call['call'], string> = {
   createOrder: 'The order is sent to the POS',
   findOrder: 'The POS is queried for the order',
-  cancelOrder: 'The cancellation is sent to the POS',
+  cancelOrder: 'The POS is asked to cancel the order',
 };
 
 function callBegan(
@@ -243,7 +243,7 @@ const CANCEL_ANSWERS = new Map(
   Object.entries<Answered>({
     cancelled: { sentence: 'The POS cancelled the order', tone: 'good' },
     requested: { sentence: 'The POS will report whether it cancels the order', tone: 'good' },
-    not_asked: { sentence: 'This POS has no call to cancel an order', tone: 'warn' },
+    not_asked: { sentence: 'The order cannot be cancelled through this POS', tone: 'warn' },
     GiveUp: { sentence: 'The POS refused to cancel the order', tone: 'warn' },
   }),
 );
@@ -258,7 +258,7 @@ function callEnded({ call, attempt, outcome, httpStatus, milliseconds, error, re
       .join(': '),
     more: [
       `attempt ${attempt}`,
-      ...(milliseconds === null ? [] : [`took ${duration(milliseconds)}`]),
+      ...(milliseconds === null || outcome === 'not_asked' ? [] : [`took ${duration(milliseconds)}`]),
       ...reasonOf({ reasonCode, itemIds: null }),
       ...why,
     ],

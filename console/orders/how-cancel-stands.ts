@@ -20,8 +20,9 @@ export function howCancelStands({ cancellation, order, posIds }: ShownOrder): Ca
   const about = {
     problem,
     toDo: helpWith(cause, { locationId: order?.locationId ?? null, integration: order?.integration ?? null }),
-    canCancel: !isOver && !underWay && state !== 'asked',
-    canConclude: !isOver && !underWay && state !== 'due',
+    canCancel: !isOver && !underWay && state !== 'asked' && cause?.code !== 'pos_cannot_cancel',
+    // A refusal without a cause is the restaurant's answer already.
+    canConclude: !isOver && !underWay && state !== 'due' && (state !== 'refused' || cause !== null),
     ...(!underWay && nextAttemptAt !== null && state === 'due' && { nextAt: nextAttemptAt }),
   };
   const posId = order?.providerOrderId ?? posIds[0]?.providerOrderId;
@@ -62,8 +63,8 @@ export function canBeCancelled({ cancellation, order }: ShownOrder): boolean {
   return cancellation === null && order !== null && order.endedAt === null;
 }
 
-/** Explains the consequences of a cancellation. */
-export function cancelMeans({ placement, posIds, cancellation }: ShownOrder): string {
+/** Explains the consequences of a cancellation. @param posCancels false if the POS cannot be asked to cancel */
+export function cancelMeans({ placement, posIds, cancellation }: ShownOrder, posCancels = true): string {
   if (placement.state !== 'sent' && placement.state !== 'in_doubt') {
     return 'The order was not sent yet. It is withdrawn, and the member is notified that it is cancelled.';
   }
@@ -71,8 +72,8 @@ export function cancelMeans({ placement, posIds, cancellation }: ShownOrder): st
     posIds.length === 0 ? '' : ` as ${posIds.map(({ providerOrderId }) => printable(providerOrderId)).join(', ')}`;
   const mayHaveBeenAsked = cancellation !== null && ['asked', 'in_doubt', 'by_phone'].includes(cancellation.state);
   const again = mayHaveBeenAsked ? ' The POS may already have the request: this sends it again.' : '';
-  return (
-    `The POS ${placement.state === 'sent' ? `has the order${at}` : 'has or may have the order'}. The cancellation is sent there. The member is ` +
-    `notified once the POS confirms it. The POS may refuse, for example when the food is ready.${again}`
-  );
+  const has = `The POS ${placement.state === 'sent' ? `has the order${at}` : 'has or may have the order'}`;
+  return posCancels
+    ? `${has}. The cancellation is sent there. The member is notified once the POS confirms it. The POS may refuse, for example when the food is ready.${again}`
+    : `${has}, but cannot be asked to cancel it: nothing is sent there. Telephone the restaurant, then enter its answer here. The member is notified of that answer.`;
 }

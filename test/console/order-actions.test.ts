@@ -314,8 +314,24 @@ describe('a cancellation', () => {
     ],
     [
       'that was refused can be requested again, also by phone',
-      cancelling({ state: 'refused', finishedAt: SOON, nextAttemptAt: null, problem: 'too late' }),
+      cancelling({
+        state: 'refused',
+        finishedAt: SOON,
+        nextAttemptAt: null,
+        problem: 'too late',
+        cause: { code: 'cancel_refused' },
+      }),
       { canCancel: true, canConclude: true, problem: 'too late', tone: 'warn' },
+    ],
+    [
+      'that the restaurant refused by phone asks nothing',
+      cancelling({ state: 'refused', finishedAt: SOON, nextAttemptAt: null }),
+      { canCancel: true, canConclude: false, sentence: 'The order was not cancelled' },
+    ],
+    [
+      'that the POS cannot do is not requested there again',
+      cancelling({ state: 'by_phone', ...stuck, cause: { code: 'pos_cannot_cancel' } }),
+      { canCancel: false, canConclude: true },
     ],
   ])('%s', (_, story, expected) => {
     expect(howCancelStands(story)).toMatchObject(expected);
@@ -345,6 +361,10 @@ describe('a cancellation', () => {
     expect(cancelMeans(story(sent))).toMatch(/The POS has the order as 8F2K.*once the POS confirms it.*may refuse/);
     expect(cancelMeans(story({ state: 'in_doubt' }))).toContain('or may have the order');
     expect(cancelMeans(story())).toContain('withdrawn');
+    expect(cancelMeans(story(sent), false)).toMatch(
+      /cannot be asked to cancel it: nothing is sent there. Telephone the/,
+    );
+    expect(cancelMeans(story(), false)).toContain('withdrawn');
   });
 
   it('shows a warning before it is requested again only if the POS may already have the first request', () => {

@@ -60,7 +60,7 @@ describe('an event in a timeline', () => {
       'The update was published to the platform',
       'The platform changed the order after it was sent',
       'Cancellation requested by the member',
-      'The cancellation is sent to the POS',
+      'The POS is asked to cancel the order',
       'The POS will report whether it cancels the order',
       'The order cannot be fetched again: a change or cancel may be missing',
       'The restaurant (Kitchen) was notified by e-mail of an order to cancel',
@@ -186,7 +186,10 @@ describe('an event in a timeline', () => {
     const answer = (outcome: string): object => ended({ call: 'cancelOrder', outcome });
     expect(answer('cancelled')).toMatchObject({ sentence: 'The POS cancelled the order', tone: 'good' });
     expect(answer('GiveUp')).toMatchObject({ sentence: 'The POS refused to cancel the order', tone: 'warn' });
-    expect(answer('not_asked')).toMatchObject({ sentence: 'This POS has no call to cancel an order', tone: 'warn' });
+    expect(ended({ call: 'cancelOrder', outcome: 'not_asked', milliseconds: 0 })).toMatchObject({
+      sentence: 'The order cannot be cancelled through this POS',
+      more: [expect.stringMatching(/^attempt /)],
+    });
     expect(answer('not_sent')).toMatchObject({ sentence: 'No request was made', tone: 'plain' });
     expect(answer('TryAgain')).toMatchObject({ sentence: 'There was no usable answer' });
     expect(tell('cancel finished', { state: 'refused', problem: 'too late' })).toMatchObject({ more: ['too late'] });

@@ -8,7 +8,7 @@ import { aMinuteLater } from '../support/resolve-a-minute-later.ts';
 import { until } from '../../world/processes/until.ts';
 import type { Opened } from './open-browser.ts';
 import { everything } from './in-page.ts';
-import { isLive, says } from './on-page.ts';
+import { isLive, press, says } from './on-page.ts';
 import { useConsole } from './open-console.ts';
 
 const pass = useConsole({ providers: [blind], env: FOLLOW_ENV });
@@ -206,6 +206,20 @@ describe('an order with a cancellation', () => {
     await says(page, 'Member sees cancelled');
     expect(pass.pos.tickets.find((each) => each.serviceOrderId === id)?.cancelled).toEqual({});
     expect(pass.system.logged.join('')).toContain('"action":"cancel"');
+  });
+
+  it('is said to need a telephone call before it is requested, if the POS cannot cancel', async () => {
+    const { page } = await openOrder('sent', { locationId: 'bar-1' });
+    await press(page, 'Cancel at the POS …');
+    const dialog = page.getByRole('dialog');
+    await says(dialog, /cannot be asked to cancel it: nothing is sent there/);
+    await press(dialog, 'Cancel at the POS');
+    await says(standing(page), /by phone: bar-1$/);
+    await says(page, 'What did the restaurant say?');
+    await press(page, 'It did not cancel it …');
+    await press(dialog, 'It did not cancel it');
+    await says(standing(page), 'The order was not cancelled');
+    expect(await page.getByText('What did the restaurant say?').count()).toBe(0);
   });
 
   it.each([

@@ -35,6 +35,7 @@ export const blind: Provider<Settings> = {
   deduplicates: false,
   createOrder,
   cancelOrder: async (ref, order, context) => standard.cancelOrder?.(ref, order, context),
+  canCancel: ({ cancelUrl }) => cancelUrl !== undefined,
   translateWebhook,
 };
 

@@ -174,6 +174,8 @@ export type Provider<Settings = unknown> = {
     order: CanonicalOrder & Pick<KitchenOrder, 'callOutCode'>,
     context: PosContext<Settings>,
   ): Promise<CancelAnswer | undefined>;
+  /** False if `cancelOrder` cannot ask the POS with these settings. Omitted if it always can. */
+  canCancel?(settings: Settings): boolean;
   /**
    * True if repeating a cancel has no further effect at the POS. Otherwise a cancel whose answer was lost is not
    * repeated: `readStatus` reads the order, or a person checks.

@@ -29,6 +29,11 @@ export function posAccount({ integration, provider, settings }: Location): strin
   return hash('sha256', JSON.stringify([integration, provider.account?.(settings) ?? '']));
 }
 
+/** False if a person has to telephone: the POS has no call to cancel an order, or these settings do not allow it. */
+export function canCancel({ provider, settings }: Usable): boolean {
+  return provider.cancelOrder !== undefined && provider.canCancel?.(settings) !== false;
+}
+
 export const LocationRow = z.object({
   locationId: z.string(),
   integration: z.string(),

@@ -5,6 +5,7 @@ import { OLD_TOKEN_STATES } from '../domain/webhook-cause.ts';
 import { describeSettings, ShownSetting } from './describe-settings.ts';
 import { SHOWN_AVAILABILITY, ShownAvailability } from '../kitchens/settle-kitchens.ts';
 import {
+  canCancel,
   LOCATION_ROW,
   LocationRow,
   parseSettings,
@@ -174,6 +175,9 @@ export const ShownLocation = SeenLocation.extend({
   knows: z.object({
     check: z.boolean().meta({ description: '`check` can test its settings.' }),
     readStatus: z.boolean().meta({ description: "An order's status can be polled at its POS." }),
+    cancel: z
+      .boolean()
+      .meta({ description: 'Its POS can be asked to cancel an order. Otherwise a person telephones.' }),
     connect: z.boolean().meta({ description: '`expediter provider connect` can register our URL at its POS.' }),
   }),
   grant: ShownGrant.nullable().describe('The grant of access by its POS, if it has to be renewed. Otherwise null.'),
@@ -209,17 +213,23 @@ export async function showLocation(
   if (location === undefined || configured === undefined) return undefined;
   const { integration } = location;
   const provider = registry.get(integration);
+  const { canCancel: cancel = provider?.cancelOrder !== undefined, ...ofSettings } = await showSettings(
+    { pool, registry, publicUrl, keys },
+    locationId,
+    configured,
+  );
   const shown = tokens.map((token) => ({ ...token, state: stateOfToken(token, integration, now()) }));
   return {
     ...location,
     contacts: configured.contacts,
-    ...(await showSettings({ pool, registry, publicUrl, keys }, locationId, configured)),
+    ...ofSettings,
     etag: etagOf(configured),
     validTokens: shown.filter(({ state }) => state === 'valid').length,
     webhookUrl: publicUrl === '' ? null : `${publicUrl}${webhookPath(location)}`,
     knows: {
       check: provider?.check !== undefined,
       readStatus: provider?.readStatus !== undefined,
+      cancel,
       connect: provider?.connect !== undefined,
     },
     grant,
@@ -239,7 +249,7 @@ async function showSettings(
   { pool, registry, publicUrl, keys }: Omit<ShowDeps, 'now' | 'readsOrders'>,
   locationId: string,
   { integration, sealedSettings }: ConfiguredRow,
-): Promise<Pick<ShownLocation, 'settings' | 'settingsProblem'>> {
+): Promise<Pick<ShownLocation, 'settings' | 'settingsProblem'> & { canCancel?: boolean }> {
   let settings: unknown;
   try {
     settings = await unsealSettings({ keys }, locationId, sealedSettings);
@@ -249,8 +259,8 @@ async function showSettings(
   const shown = describeSettings(keys, registry.get(integration), { locationId, settings });
   try {
     const rules = { registry, keys, publicUrl: publicUrl || undefined };
-    parseSettings(await withApplications(pool, rules, [settings]), integration, settings);
-    return { settings: shown, settingsProblem: null };
+    const usable = parseSettings(await withApplications(pool, rules, [settings]), integration, settings);
+    return { canCancel: canCancel(usable), settings: shown, settingsProblem: null };
   } catch (error) {
     if (!(error instanceof WrongLocation)) throw error;
     return { settings: shown, settingsProblem: error.message };

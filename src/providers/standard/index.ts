@@ -14,6 +14,7 @@ export const standard: Provider<Settings> = {
   deduplicates: true,
   createOrder,
   cancelOrder,
+  canCancel: ({ cancelUrl }) => cancelUrl !== undefined,
   deduplicatesCancels: true,
   readStatus,
   translateWebhook,

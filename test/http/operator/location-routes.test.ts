@@ -47,7 +47,7 @@ beforeAll(async () => {
   });
   operator = await askOperator(stage.app);
   await stage.addLocation('club/1', { ordersUrl });
-  await stage.addLocation('silent', { ordersUrl });
+  await stage.addLocation('silent', { ordersUrl, cancelUrl: ordersUrl });
   await stage.addLocation('asked-1', { key: SECRET }, 'asked');
   await stage.addLocation('unasked-1', { key: SECRET }, 'unasked');
 });
@@ -149,7 +149,7 @@ describe('the answer about a location', () => {
     const shown = await show('club/1');
     expect(shown).toMatchObject({
       webhookUrl: 'https://expediter.test/webhook/standard/club%2F1',
-      knows: { check: false, connect: false },
+      knows: { check: false, cancel: false, connect: false },
     });
     const states = shown.tokens.map(({ state }) => state);
     expect(states).toEqual(['valid', 'valid', 'expired', 'of another integration']);
@@ -164,7 +164,8 @@ describe('the answer about a location', () => {
       lastUsedAt: null,
     });
     expect(shown.tokens[2]).toMatchObject({ label: 'till' });
-    expect(await show('asked-1')).toMatchObject({ knows: { check: true, connect: false } });
+    expect(await show('asked-1')).toMatchObject({ knows: { check: true, cancel: false, connect: false } });
+    expect(await show('silent')).toMatchObject({ knows: { cancel: true } });
     const everything = JSON.stringify([shown, await show('asked-1')]);
     for (const secret of [valid.token, expired.token, SECRET]) expect(everything).not.toContain(secret);
     expect(shown).toMatchObject({
