@@ -10,6 +10,7 @@ import { Confirm } from '../parts/confirm.tsx';
 import { CopyButton, Copyable } from '../parts/copyable.tsx';
 import { vendorName } from '../parts/names.ts';
 import { Failed } from '../locations/connection-test.tsx';
+import { Said } from '../parts/said.tsx';
 import { Time } from '../parts/time.tsx';
 import type { ConnectedLocation, IssuedToken, PlacedTest, ShownLocation } from '../wire.ts';
 import { minorUnitsOf } from './minor-units.ts';
@@ -32,7 +33,11 @@ export function ConnectDialog({ location, onDone, onClose }: About) {
       <>
         <StepsList title="Done" steps={done} />
         <StepsList title="Left to do" steps={todo} />
-        <p class="faint">These steps are shown only once. Do them before you close this.</p>
+        <p class="faint">
+          {todo.length === 0
+            ? 'Nothing is left to do.'
+            : 'These steps are shown only once. Do them before you close this.'}
+        </p>
       </>
     );
   };
@@ -54,7 +59,7 @@ function StepsList({ title, steps }: { title: string; steps: readonly string[] }
       <ol class="connection-steps">
         {steps.map((step) => (
           <li key={step}>
-            {step}{' '}
+            <Said text={step} />{' '}
             {urlIn(step) !== undefined && <CopyButton text={urlIn(step) ?? ''} label="the address in this step" />}
           </li>
         ))}

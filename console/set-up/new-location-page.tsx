@@ -138,7 +138,7 @@ function Wizard({ providers }: { providers: readonly ShownProvider[] }) {
               />
             </>
           )}
-          {now === 3 && would !== undefined && <Review would={would} />}
+          {now === 3 && would !== undefined && <Review would={would} providers={providers} />}
         </Form>
       </div>
     </div>
@@ -243,7 +243,10 @@ function First({ draft, problems, providers, put }: AboutFirst) {
   );
 }
 
-function Review({ would: { created, locationId, changes, warnings, of } }: { would: Would }) {
+type AboutReview = { would: Would; providers: readonly ShownProvider[] };
+
+function Review({ would: { created, locationId, changes, warnings, of }, providers }: AboutReview) {
+  const isTested = providers.some(({ integration, check }) => check && integration === of.integration);
   if (!created) {
     return (
       <p class="problem">
@@ -256,7 +259,7 @@ function Review({ would: { created, locationId, changes, warnings, of } }: { wou
     <>
       <p>
         This will be stored for <b>{of.about.name}</b>, with the id <code>{locationId}</code>. Orders that wait for it
-        are then sent at once. Whether the POS accepts the settings is tested in the next step.
+        are then sent at once.{isTested && ' Whether the POS accepts the settings is tested in the next step.'}
       </p>
       <Changes changes={changes} isNew />
       <Warnings warnings={warnings} />

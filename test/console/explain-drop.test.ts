@@ -24,6 +24,7 @@ import { OPERATOR_TOKEN, askOperator, type Operator } from '../../world/system/a
 import { runCli } from '../support/run-cli.ts';
 import { signWebhook } from '../../world/pos/sign-webhook.ts';
 import { post, startSystem, statusWebhook, type System } from '../../world/system/start-system.ts';
+import { labelOf } from '../../src/core/domain/label-of.ts';
 
 const ABOUT = { webhookId: '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33', locationId: 'club-1', integration: 'standard' };
 const NOW = new Date('2026-01-31T18:30:00Z');
@@ -110,7 +111,7 @@ describe('the explanation of a dropped webhook', () => {
       const wrong = explained({ integration, body, headers: signed({ [header]: isPassword ? 'Basic eDp5' : '0' }) });
       expect(wrong.what).toBe(isPassword ? 'The user name or password is wrong' : WRONG_SIGNATURE);
       for (const { details, toDo } of [missing, wrong]) {
-        for (const name of settings) expect(details.join()).toContain(`“${name}”`);
+        for (const name of settings) expect(details.join()).toContain(`“${labelOf(name)}”`);
         expect(toDo.length).toBeGreaterThan(0);
       }
     },
@@ -231,7 +232,7 @@ describe('the explanation of a dropped webhook', () => {
       urlSetting: 'signedUrl',
       byConnect: true,
     } as const;
-    const ofWrong = ['“one” and “two”', '“oneBefore”', 'signedUrl', 'provider connect'];
+    const ofWrong = ['“One” and “Two”', '“One before”', 'signedUrl', 'provider connect'];
     for (const words of ofWrong)
       expect(said('signature_wrong', { ...told, settings: [...told.settings] })).toContain(words);
     for (const words of ofWrong) expect(said('signature_wrong', null)).not.toContain(words);

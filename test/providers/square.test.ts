@@ -1190,11 +1190,13 @@ describe('connect', () => {
     const subscription = { enabled: true, notification_url: WEBHOOK_URL, api_version: '2026-05-20' };
     expect(at.sim.subscriptions).toMatchObject([{ ...subscription, event_types: EVENTS }]);
     expect(connection.todo).toEqual([]);
+    const alone = await at.connect(WEBHOOK_URL, { settings: unconnected, locations: 1 });
+    expect(alone.done.join()).not.toContain('locations');
     expect(connection.settings).toEqual({
       signatureKey: at.sim.subscriptions[0]?.signature_key,
       notificationUrl: WEBHOOK_URL,
     });
-    expect(connection.done.join('\n')).toContain('3 of our locations need 3');
+    expect(connection.done.join('\n')).toContain('each of our 3 locations has its own: connect each of them');
     expectNoSecrets(at.sim, connection.done);
 
     const settings = Settings.parse({ ...unconnected, ...connection.settings });
@@ -1405,8 +1407,8 @@ async function stage(currency = 'EUR', byOauth = false) {
     create: (order: KitchenOrder, about: About = {}) => square.createOrder(order, context(about)),
     check: async (about: About = {}) => square.check?.(context(about)),
     renew: async (about: About = {}) => square.renewConnection?.(context(about)),
-    connect(webhookUrl: string, about: { settings?: Settings } = {}): Promise<Connection> {
-      const connecting = { ...context(about), webhookUrl, locations: 3 };
+    connect(webhookUrl: string, about: { settings?: Settings; locations?: number } = {}): Promise<Connection> {
+      const connecting = { ...context(about), webhookUrl, locations: about.locations ?? 3 };
       return square.connect?.(connecting) ?? expect.unreachable('cannot connect');
     },
     cancel: async (ref: OrderRef, order: KitchenOrder, about: About = {}) =>

@@ -1220,6 +1220,7 @@ describe('connect', () => {
     expect(done).toEqual(['Toast accepts clientId and clientSecret.']);
     expect(todo[0]).toContain(`for the restaurant ${RESTAURANT}, with this URL: ${WEBHOOK_URL}`);
     expect(todo.join(' ')).toContain('a subscription to restaurant_availability');
+    expect(todo.at(-1)).toBe('Put the secret of each subscription into webhookSecret. It takes several.');
     expect(todo.join(' ')).not.toMatch(/client-secret|guest-secret/);
     expect(settings).toBeUndefined();
 

@@ -64,6 +64,8 @@ it('a restaurant that is added by the wizard takes a test order', async () => {
   await press(page, /^Next/);
   await page.getByRole('row', { name: 'POS Standard API' }).waitFor();
   await page.getByRole('row', { name: `Orders URL ${new URL(pass.pos.ordersUrl).origin}/…` }).waitFor();
+  // This POS has no such test.
+  expect(await page.getByText('tested in the next step').count()).toBe(0);
   expect(await askAxe(page)).toEqual([]);
   expect(await pass.system.query("SELECT FROM locations WHERE location_id = 'club-9'")).toEqual([]);
   await press(page, 'Save');
@@ -337,6 +339,34 @@ it('a connect link is shown once, as a text and as a QR code', async () => {
   await page.locator('dialog').waitFor({ state: 'detached' });
   expect(await page.content()).not.toContain(url);
   // The page asks for the location periodically, also while it is closed.
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
+});
+
+it('connecting says what is left to do, with settings as the form calls them, or that nothing is left', async () => {
+  const { page } = await pass.open('/console/locations');
+  await page.route('**/console/api/locations/club-1', async (route) => {
+    const answer = await route.fetch();
+    const location = (await answer.json()) as { knows: object };
+    await route.fulfill({ json: { ...location, knows: { ...location.knows, connect: true } } });
+  });
+  const todo = ['Put the secret into webhookSecret.'];
+  await page.route('**/console/api/locations/club-1/connect', (route) =>
+    route.fulfill({ json: { locationId: 'club-1', tokenId: 'token-1', done: ['It is done.'], todo: todo.splice(0) } }),
+  );
+  await page.getByRole('link', { name: 'Club Nord', exact: true }).click();
+  const dialog = page.getByRole('dialog');
+  for (const [said, other] of [
+    ['These steps are shown only once. Do them before you close this.', 'Nothing is left to do.'],
+    ['Nothing is left to do.', 'These steps are shown only once.'],
+  ] as const) {
+    await page.getByRole('button', { name: 'Connect …', exact: true }).click();
+    await press(dialog, 'Connect');
+    await says(dialog, said);
+    expect(await dialog.getByText(other).count()).toBe(0);
+    if (other.startsWith('Nothing')) await says(dialog, 'Put the secret into “Webhook secret”.');
+    await press(dialog, 'Close');
+    await dialog.waitFor({ state: 'detached' });
+  }
   await page.unrouteAll({ behavior: 'ignoreErrors' });
 });
 

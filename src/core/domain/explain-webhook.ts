@@ -4,6 +4,7 @@
  */
 import { describeCause, helpWith } from './explain-cause.ts';
 import { issueInWords } from './issue-in-words.ts';
+import { labelOf } from './label-of.ts';
 import type { LocationCause } from './location-cause.ts';
 import { commandsOf } from './location-commands.ts';
 import type { ShapeIssue } from './shape-issues.ts';
@@ -83,9 +84,9 @@ const IMPOSTOR =
   'If neither the POS nor the settings were changed, an attacker may know the webhook address. Give the location a new ' +
   'webhook token first, then revoke the old one on its page.';
 
-/** The secret's name in the settings. */
+/** What people call the secret in the settings. */
 const secretOf = ({ webhookAuth }: About): string =>
-  webhookAuth ? webhookAuth.settings.map((name) => `“${name}”`).join(' and ') : 'the secret';
+  webhookAuth ? webhookAuth.settings.map((name) => `“${labelOf(name)}”`).join(' and ') : 'the secret';
 
 /** The connect command, if it exchanges the secret with the POS. */
 const connect = (about: About, say: string): Step | false =>
@@ -158,7 +159,7 @@ const DROPS: Table<DropCause> = {
         connect(about, 'Fetch the current secret from the POS:'),
         ...correct(secretOf(about), about),
         previousSetting !== undefined &&
-          `If the POS uses two secrets, or you are not sure, keep the stored one. Enter the other one as “${previousSetting}”: both are valid then.`,
+          `If the POS uses two secrets, or you are not sure, keep the stored one. Enter the other one as “${labelOf(previousSetting)}”: both are valid then.`,
         replayAll(about),
         IMPOSTOR,
       ],

@@ -70,7 +70,12 @@ async function connectWebhook(context: ConnectContext): Promise<Connection> {
   return {
     done: [
       did,
-      `One subscription sends the events of all the seller's locations to one URL: ${locations} of our locations need ${locations} subscriptions. Square publishes no limit.`,
+      ...(locations > 1
+        ? [
+            `A subscription has one URL, and each of our ${locations} locations has its own: connect each of them. ` +
+              'Square publishes no limit on the number of subscriptions.',
+          ]
+        : []),
     ],
     todo: others.map(
       ({ id }) => `In Square's Developer Console, delete the subscription ${id}: it calls this location too`,

@@ -25,7 +25,7 @@ export async function connect(
         'Manage webhooks > Add webhook, categories Orders and Restaurant availability, with the URL above. Toast Web does ' +
         'not offer the category guest_order_status. Without it orders do not become in progress, ready or completed: ' +
         'ask Toast for it.',
-      'Put the secret of each subscription into webhookSecret: a text for one secret, a list for several.',
+      'Put the secret of each subscription into webhookSecret. It takes several.',
       ...(locations > 1
         ? [
             `Each of the ${locations} restaurants has its own URL, and a subscription has one URL: ` +
