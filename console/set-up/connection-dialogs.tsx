@@ -146,9 +146,12 @@ export function LinkDialog({ location, onDone, onClose }: About) {
 /** Places a test order. */
 export function TestOrderDialog({ location, onDone, onClose }: About) {
   const [itemId, setItemId] = useState('');
+  const [failed, setFailed] = useState<Extract<PlacedTest, { state: 'failed' }>>();
   const [price, setPrice] = useState('1.00');
   const [currency, setCurrency] = useState('EUR');
   const pos = vendorName(location.integration);
+  const { menuOnly } = location.knows;
+  const itemMap = location.settings['itemMap'] as { value?: object } | undefined;
   const units = minorUnitsOf(price, currency);
   const place = async () => {
     const placed = await ask<PlacedTest>('POST', pathOf(location, 'test-order'), {
@@ -156,7 +159,9 @@ export function TestOrderDialog({ location, onDone, onClose }: About) {
     });
     onDone();
     announce(placed.state === 'placed' ? 'The POS took the test order' : 'The POS did not take the test order');
-    return <Result placed={placed} pos={pos} />;
+    if (placed.state === 'placed') return <Result placed={placed} pos={pos} />;
+    setFailed(placed);
+    return false;
   };
   return (
     <Confirm title="Place a test order?" action="Place the test order" onConfirm={place} onClose={onClose}>
@@ -167,9 +172,15 @@ export function TestOrderDialog({ location, onDone, onClose }: About) {
       <Text
         id="test-item"
         label="Item, by its id on the platform"
-        hint="Most POS systems refuse an item that is not on their menu. Enter the id of one that is."
+        hint={
+          menuOnly
+            ? `${pos} takes only items of its menu.`
+            : 'Many POS systems refuse an item that is not on their menu.'
+        }
         isCode
-        placeholder="test-item"
+        isRequired={menuOnly}
+        placeholder={menuOnly ? undefined : 'test-item'}
+        offers={Object.keys(itemMap?.value ?? {}).map((id) => [id])}
         value={itemId}
         onWrite={setItemId}
       />
@@ -191,14 +202,12 @@ export function TestOrderDialog({ location, onDone, onClose }: About) {
           onWrite={(text) => setCurrency(text.toUpperCase())}
         />
       </div>
+      {failed && <Failed {...failed} />}
     </Confirm>
   );
 }
 
-function Result({ placed, pos }: { placed: PlacedTest; pos: string }) {
-  if (placed.state === 'failed') {
-    return <Failed {...placed} />;
-  }
+function Result({ placed, pos }: { placed: Extract<PlacedTest, { state: 'placed' }>; pos: string }) {
   const { providerOrderId, callOutCode } = placed;
   return (
     <>

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { AskButton } from '../parts/ask-button.tsx';
+import { Acts } from '../audit/actions.tsx';
 import { may } from '../may.ts';
 import { Badge } from '../parts/badge.tsx';
 import { WithRole } from '../parts/with-role.tsx';
@@ -17,6 +18,7 @@ export function Connection({ location, onDone }: { location: ShownLocation; onDo
   const [dialog, setDialog] = useState<Dialog>();
   const close = (): void => setDialog(undefined);
   const hasLink = (knows as { connectLink?: boolean }).connectLink ?? false;
+  const last = location.actions.find(({ action }) => action === 'test order');
   const shared = { location, onDone, onClose: close };
   return (
     <section class="sheet" aria-labelledby="location-connection">
@@ -58,6 +60,7 @@ export function Connection({ location, onDone }: { location: ShownLocation; onDo
             </WithRole>
           </div>
           <p class="faint">The kitchen sees a ticket with the name “TEST, do not cook”.</p>
+          {last && <Acts actions={[last]} at={locationId} label="The last test order" />}
         </li>
       </ol>
       {dialog === 'connect' && <ConnectDialog {...shared} />}

@@ -14,6 +14,8 @@ export type TestItem = { id: string; price: number; currency: string };
 
 const NAME = 'TEST, do not cook';
 const DEADLINE_S = 600;
+/** Causes that an item may have that is not on the menu. */
+const OF_ITEMS: readonly string[] = ['pos_set_up_wrong', 'pos_rejected_order'];
 const NEVER_SENT = problemOf({ code: 'process_died' });
 
 /**
@@ -43,7 +45,9 @@ export async function placeTestOrder(deps: LocationDeps, locationId: string, ite
       problem = classifyError(call.error);
       await endAttempt(pool, serviceOrderId, call.attempt);
       const [{ say } = { say: '' }] = helpWith(problem.cause, location);
-      const toDo = perhapsTaken(call.error) ? 'The POS may have the ticket: look there, and remove it.' : say;
+      const isOfItem = provider.menuOnly === true && OF_ITEMS.includes(problem.cause.code);
+      const help = isOfItem ? `Enter the id of an item that is on the menu of the POS. If it is: ${say}` : say;
+      const toDo = perhapsTaken(call.error) ? 'The POS may have the ticket: look there, and remove it.' : help;
       return { state: 'failed', problem: problem.problem, toDo };
     }
     const { given: ref = {}, attempt } = call;

@@ -91,11 +91,40 @@ it('a restaurant that is added by the wizard takes a test order', async () => {
 
   await press(page, 'Place a test order …');
   expect(await askAxe(page)).toEqual([]);
+  pass.pos.behave = () => ({ status: 422 });
+  await dialog.getByLabel('Item, by its id on the platform').fill('no-such-item');
+  await press(dialog, 'Place the test order');
+  await says(dialog, 'What to do:');
+  await says(page, 'placed a test order');
+  pass.pos.behave = undefined;
+  expect(await dialog.getByLabel('Item, by its id on the platform').inputValue()).toBe('no-such-item');
   await press(dialog, 'Place the test order');
   await says(dialog, /took the order/);
   const [ticket] = pass.pos.tickets;
   expect(ticket?.order.items?.map(({ name }) => name)).toEqual(['TEST, do not cook']);
   await says(dialog, ticket?.providerOrderId ?? 'no ticket');
+  await press(dialog, 'Close');
+  await says(page.getByRole('list', { name: 'The last test order' }), 'placed');
+});
+
+it('a test order at a POS that takes only items of its menu offers those of the settings', async () => {
+  const { page } = await pass.open('/console/locations');
+  await page.route('**/console/api/locations/club-1', async (route) => {
+    const answer = await route.fetch();
+    const { knows, settings, ...location } = (await answer.json()) as { knows: object; settings: object };
+    const itemMap = { value: { margherita: 'pos-1' } };
+    await route.fulfill({
+      json: { ...location, knows: { ...knows, menuOnly: true }, settings: { ...settings, itemMap } },
+    });
+  });
+  await page.getByRole('link', { name: 'club-1', exact: true }).click();
+  await press(page, 'Place a test order …');
+  const dialog = page.getByRole('dialog');
+  await press(dialog, 'Place the test order');
+  await says(dialog, 'Fill this in.');
+  expect(await dialog.locator('datalist option').getAttribute('value')).toBe('margherita');
+  expect(await dialog.getByLabel('Item, by its id on the platform').getAttribute('placeholder')).toBeNull();
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
 });
 
 it('a country and a time zone may be typed by the name of the country and of a city', async () => {

@@ -195,6 +195,8 @@ export type Provider<Settings = unknown> = {
   readKitchen?(webhook: Webhook, settings: Settings): KitchenReport | undefined;
   /** True if `createOrder` uses `order.extraMinutes`. Otherwise the order has none, and its story says nothing of them. */
   usesExtraMinutes?: boolean;
+  /** True if the POS refuses an item that is not on its menu. A test order then needs the id of one that is. */
+  menuOnly?: boolean;
   /** How `translateWebhook` verifies a webhook. Operators see this if a webhook could not be verified. */
   webhookAuth?: WebhookAuth;
   /**

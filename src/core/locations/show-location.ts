@@ -178,6 +178,7 @@ export const ShownLocation = SeenLocation.extend({
     cancel: z
       .boolean()
       .meta({ description: 'Its POS can be asked to cancel an order. Otherwise a person telephones.' }),
+    menuOnly: z.boolean().meta({ description: 'Its POS takes only items of its menu: a test order needs one.' }),
     connect: z.boolean().meta({ description: '`expediter provider connect` can register our URL at its POS.' }),
   }),
   grant: ShownGrant.nullable().describe('The grant of access by its POS, if it has to be renewed. Otherwise null.'),
@@ -230,6 +231,7 @@ export async function showLocation(
       check: provider?.check !== undefined,
       readStatus: provider?.readStatus !== undefined,
       cancel,
+      menuOnly: provider?.menuOnly === true,
       connect: provider?.connect !== undefined,
     },
     grant,

@@ -17,6 +17,7 @@ export const square: Provider<Settings> = {
   deduplicates: true,
   // Square does not publish how long it stores a key. A day is our assumption.
   deduplicatesForS: 24 * 3600,
+  menuOnly: true,
   createOrder,
   cancelOrder,
   // `cancelOrder` first reads whether the order is cancelled, and "you can reattempt it with the same idempotency key":

@@ -19,6 +19,7 @@ export const toast: Provider<Settings> = {
   deduplicates: true,
   // Time for a login (at most 10 s), the price, the order, and a search after a refusal. A cancel needs no more.
   attemptWithinS: 10 + 3 * WITHIN_S,
+  menuOnly: true,
   createOrder,
   findOrder,
   cancelOrder,

@@ -149,7 +149,7 @@ describe('the answer about a location', () => {
     const shown = await show('club/1');
     expect(shown).toMatchObject({
       webhookUrl: 'https://expediter.test/webhook/standard/club%2F1',
-      knows: { check: false, cancel: false, connect: false },
+      knows: { check: false, cancel: false, menuOnly: false, connect: false },
     });
     const states = shown.tokens.map(({ state }) => state);
     expect(states).toEqual(['valid', 'valid', 'expired', 'of another integration']);

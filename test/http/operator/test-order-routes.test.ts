@@ -98,6 +98,20 @@ it.each([
   expect(await ended()).toEqual([{ state: 'failed', hasEnded: true, outcome: error.name }]);
 });
 
+it('a POS that takes only items of its menu is refused one that is not there with advice about the item', async () => {
+  Object.assign(pos, { menuOnly: true });
+  const { body: shown } = await operator.get('/locations/club-1');
+  expect(shown['knows']).toMatchObject({ menuOnly: true });
+  for (const [error, toDo] of [
+    [new NeedsOperator('items.0 is not in itemMap'), /^Enter the id of an item.*If it is: Fix what the problem names/],
+    [new NeedsOperator('the POS answered 401', { httpStatus: 401 }), /^Check at the POS that our/],
+  ] as const) {
+    answer = () => Promise.reject(error);
+    const { body } = await operator.post('/locations/club-1/test-order');
+    expect(body['toDo']).toMatch(toDo);
+  }
+});
+
 it('a test order with unusable settings is not sent', async () => {
   const before = placed.length;
   await stage.query(`UPDATE locations SET integration = 'standard' WHERE location_id = 'club-1'`);
