@@ -1,4 +1,5 @@
 import { printable } from '../../src/observe/terminal-text.ts';
+import { TEST_ORDER } from '../../src/core/domain/test-order-id.ts';
 import { clockTime } from '../parts/clock-time.ts';
 import { duration } from '../parts/duration.ts';
 import { locationName, NAMED, vendorName } from '../parts/names.ts';
@@ -38,15 +39,11 @@ type Notice = ShownOrder['notices'][number];
 export function describeHappening({ at, what, details }: Happening, story: ShownOrder): StoryLine {
   switch (what) {
     case 'signalled':
-      return {
-        sentence: isAgain(at, story) ? 'The order was started again' : 'The platform signalled the order',
-        tone: 'plain',
-        more: [],
-      };
+      return signalled(at, story);
     case 'action':
       return acted({ ...(details as Action), at });
     case 'fetched':
-      return fetched(details);
+      return fetched(details, story);
     case 'changed':
       return changed(details as ShownOrder['changes'][number]);
     case 'refresh failed':
@@ -86,6 +83,13 @@ export function describeHappening({ at, what, details }: Happening, story: Shown
     default:
       return { sentence: what satisfies never, tone: 'plain', more: [] };
   }
+}
+
+const isTest = ({ serviceOrderId }: ShownOrder): boolean => TEST_ORDER.test(serviceOrderId);
+
+function signalled(at: string, story: ShownOrder): StoryLine {
+  const by = isTest(story) ? 'An operator placed the test order' : 'The platform signalled the order';
+  return { sentence: isAgain(at, story) ? 'The order was started again' : by, tone: 'plain', more: [] };
 }
 
 /**
@@ -152,13 +156,14 @@ function acted(action: Action): StoryLine {
   };
 }
 
-function fetched({ fulfillment, locationId, leftOut = [] }: Partial<NonNullable<ShownOrder['order']>>): StoryLine {
+function fetched(order: Partial<NonNullable<ShownOrder['order']>>, story: ShownOrder): StoryLine {
+  const { fulfillment, locationId, leftOut = [] } = order;
   const about = [fulfillment, locationId && `for ${locationName(locationId)}`].filter(
     (part) => typeof part === 'string',
   );
   const without = leftOut.map(({ code, path }) => `without ${pathInWords(path)}: ${words(code)}`);
   return {
-    sentence: 'The order was fetched from the platform',
+    sentence: isTest(story) ? 'The test order was made' : 'The order was fetched from the platform',
     tone: without.length === 0 ? 'plain' : 'warn',
     more: [...about, ...without],
   };
@@ -355,15 +360,17 @@ function happenedBefore({ occurredAt, recordedAt }: Recorded): string[] {
   return [`${duration(ms)} ${ms > 0 ? 'earlier' : 'later'} by the POS's clock`];
 }
 
-function notified({ sequence, memberState }: Message, { live }: ShownOrder): StoryLine {
+function notified({ sequence, memberState }: Message, story: ShownOrder): StoryLine {
+  const { live } = story;
+  const who = isTest(story) ? 'Platform' : 'Member';
   const message = live.find((each) => each.sequence === sequence);
   const isWaiting = message !== undefined && message.publishedAt === null;
   // Such as of an estimate, a requested cancel, or a change of the ticket.
   const isSame = live.findLast((each) => each.sequence < sequence)?.memberState === memberState;
   return {
     sentence: isSame
-      ? `Member updated, the status stays “${words(memberState)}”`
-      : `Member notified: ${words(memberState)}`,
+      ? `${who} updated, the status stays “${words(memberState)}”`
+      : `${who} notified: ${words(memberState)}`,
     tone: isWaiting && (message.attempts ?? 0) > 0 ? 'warn' : toneOf(memberState),
     more: [
       `message ${sequence}`,

@@ -1,4 +1,5 @@
 import { printable } from '../../src/observe/terminal-text.ts';
+import { TEST_ORDER } from '../../src/core/domain/test-order-id.ts';
 import { query } from '../api.ts';
 import { now } from '../parts/clock.ts';
 import { Copyable } from '../parts/copyable.tsx';
@@ -55,7 +56,15 @@ export function OrderHead({ story }: { story: ShownOrder }) {
           <Promised story={story} />
         </Fact>
         <Fact name="POS estimate">{order && estimateOf(order)}</Fact>
-        <Fact name={isAgain(placement.signalledAt, story) ? 'Started again' : 'Signalled'}>
+        <Fact
+          name={
+            isAgain(placement.signalledAt, story)
+              ? 'Started again'
+              : TEST_ORDER.test(serviceOrderId)
+                ? 'Placed'
+                : 'Signalled'
+          }
+        >
           <Time at={placement.signalledAt} />, <Ago at={placement.signalledAt} />
         </Fact>
         <Fact name="Ended">

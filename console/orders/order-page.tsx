@@ -1,3 +1,4 @@
+import { TEST_ORDER } from '../../src/core/domain/test-order-id.ts';
 import { useRoute } from 'preact-iso';
 import { useEffect, useRef } from 'preact/hooks';
 import { Refused } from '../api.ts';
@@ -84,10 +85,12 @@ function Story({ serviceOrderId }: { serviceOrderId: string }) {
   );
 }
 
-function States({ story: { order, placement } }: { story: ShownOrder }) {
+function States({ story: { serviceOrderId, order, placement } }: { story: ShownOrder }) {
+  const isTest = TEST_ORDER.test(serviceOrderId);
   return (
     <p class="row orders-states">
-      {order !== null && (
+      {isTest && <Badge>Test order</Badge>}
+      {order !== null && !isTest && (
         <span>
           <span class="faint">Member sees </span>
           <Badge tone={MEMBER_STATE_TONES[order.memberState]}>{words(order.memberState)}</Badge>

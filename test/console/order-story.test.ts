@@ -179,6 +179,14 @@ describe('an event in a timeline', () => {
     expect(lines.find(({ what }) => what === 'published')?.more).toEqual(['message 1', '12 ms after the change']);
   });
 
+  it('a test order has no member and no platform that signalled it', () => {
+    const story = { ...sampleStory(), serviceOrderId: 'certify-0123456789abcdef' };
+    const signalled = { at: story.placement.signalledAt, what: 'signalled', details: {} } as const;
+    expect(describeHappening(signalled, story).sentence).toBe('An operator placed the test order');
+    expect(tell('fetched', {}, story).sentence).toBe('The test order was made');
+    expect(tell('notified', { sequence: 1, memberState: 'placed' }, story).sentence).toBe('Platform notified: placed');
+  });
+
   it('a cancellation shows who requested it, the answer of the POS and the outcome', () => {
     expect(tell('cancel requested', { requestedBy: 'operator' }).sentence).toBe(
       'Cancellation requested by an operator',

@@ -257,6 +257,22 @@ describe('an order with a cancellation', () => {
   });
 });
 
+it('a test order is marked, and no member is told of it', async () => {
+  pass.pos.behave = () => ({ status: 422 });
+  const { page } = await pass.open('/console/locations/club-1');
+  await press(page, 'Place a test order …');
+  const dialog = page.getByRole('dialog');
+  await press(dialog, 'Place the test order');
+  await says(dialog, 'What to do:');
+  await page.goto(`${new URL(page.url()).origin}/console/orders`);
+  const row = page.getByRole('row').filter({ hasText: 'Test order' });
+  await row.getByRole('link').first().click();
+  await says(page, 'An operator placed the test order');
+  await says(page, 'The test order failed');
+  await says(page, 'This is a test order: it has no member.');
+  expect(await page.getByText(/Member (sees|notified)|The member was/).count()).toBe(0);
+});
+
 describe("an order's timeline", () => {
   it('shows each status that the kitchen reports', async () => {
     const { page, id: serviceOrderId } = await openOrder('sent');

@@ -13,6 +13,7 @@ import { FulfillmentType, MemberState, RecordedStatus, Status, memberStateAt, st
 import { Instant } from '../domain/order.ts';
 import { RecordedChange } from '../domain/live-message.ts';
 import { RecordedReasonCode } from '../domain/reason-code.ts';
+import { TEST_ORDER } from '../domain/test-order-id.ts';
 import { memberNotified } from '../domain/member-notified.ts';
 import { fieldsOf } from '../postgres/sql-rows.ts';
 import { ESTIMATED, reasonCodeAt } from '../live/outbox.ts';
@@ -340,12 +341,14 @@ async function readShown(
   const { placement } = row;
   const order = row.order && { status: statusAt(row.order.rank), ...withMemberState(row.order, row.order.fulfillment) };
   const live = row.live.map((message) => withMemberState(message, order?.fulfillment ?? null));
-  const notified = memberNotified({
-    placement: placement.state,
-    memberState: order?.memberState ?? live.at(-1)?.memberState ?? null,
-    isRead: order !== null,
-    waiting: live.filter((message) => message.publishedAt === null).length,
-  });
+  const notified = TEST_ORDER.test(serviceOrderId)
+    ? 'This is a test order: it has no member.'
+    : memberNotified({
+        placement: placement.state,
+        memberState: order?.memberState ?? live.at(-1)?.memberState ?? null,
+        isRead: order !== null,
+        waiting: live.filter((message) => message.publishedAt === null).length,
+      });
   const webhookIds = row.webhooks.flatMap(({ webhookId, replayOf }) => [
     webhookId,
     ...(replayOf === null ? [] : [replayOf]),
