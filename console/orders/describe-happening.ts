@@ -142,9 +142,8 @@ function becauseOf(problem: string | null): Pick<StoryLine, 'more' | 'details'> 
 const near = (one: string | null, other: string | null): boolean =>
   Math.abs(Date.parse(one ?? '') - Date.parse(other ?? '')) < 60_000;
 
-function hasFinalStatus({ order }: ShownOrder): boolean {
-  return order !== null && ['completed', 'cancelled', 'failed'].includes(order.status ?? '');
-}
+const hasFinalStatus = ({ order }: ShownOrder): boolean =>
+  ['completed', 'cancelled', 'failed'].includes(order?.status ?? '');
 
 function acted(action: Action): StoryLine {
   const { isChange, details, ...line } = describeAction(action, NAMED);
@@ -158,9 +157,7 @@ function acted(action: Action): StoryLine {
 
 function fetched(order: Partial<NonNullable<ShownOrder['order']>>, story: ShownOrder): StoryLine {
   const { fulfillment, locationId, leftOut = [] } = order;
-  const about = [fulfillment, locationId && `for ${locationName(locationId)}`].filter(
-    (part) => typeof part === 'string',
-  );
+  const about = [fulfillment, locationId && `for ${locationName(locationId)}`].filter((part) => part !== undefined);
   const without = leftOut.map(({ code, path }) => `without ${pathInWords(path)}: ${words(code)}`);
   return {
     sentence: isTest(story) ? 'The test order was made' : 'The order was fetched from the platform',
@@ -188,11 +185,8 @@ function notRefreshed({ problem, nextAttemptAt }: NonNullable<ShownOrder['refres
 function cancelAsked({ requestedBy }: Cancellation, { actions }: ShownOrder): StoryLine {
   if (requestedBy === 'platform') return { sentence: 'Cancellation requested by the member', tone: 'warn', more: [] };
   if (requestedBy === 'expediter') {
-    return {
-      sentence: 'Expediter calls the order off: the POS may have it, and nobody waits for it',
-      tone: 'warn',
-      more: [],
-    };
+    const sentence = 'Expediter calls the order off: the POS may have it, and nobody waits for it';
+    return { sentence, tone: 'warn', more: [] };
   }
   // The line of the action has the name of the operator.
   const isNamed = actions.some(({ action, outcome }) => action === 'cancel' && outcome === 'done');
@@ -346,8 +340,7 @@ function consequence(outcome: WebhookOutcome): string {
 
 function toneOf(status: string): Tone {
   if (status === 'failed') return 'bad';
-  if (status === 'cancelled') return 'warn';
-  return 'good';
+  return status === 'cancelled' ? 'warn' : 'good';
 }
 
 /** Smaller differences are not shown, because clocks differ and most POS systems report whole seconds. */
@@ -361,12 +354,11 @@ function happenedBefore({ occurredAt, recordedAt }: Recorded): string[] {
 }
 
 function notified({ sequence, memberState }: Message, story: ShownOrder): StoryLine {
-  const { live } = story;
   const who = isTest(story) ? 'Platform' : 'Member';
-  const message = live.find((each) => each.sequence === sequence);
+  const message = story.live.find((each) => each.sequence === sequence);
   const isWaiting = message !== undefined && message.publishedAt === null;
   // Such as of an estimate, a requested cancel, or a change of the ticket.
-  const isSame = live.findLast((each) => each.sequence < sequence)?.memberState === memberState;
+  const isSame = story.live.findLast((each) => each.sequence < sequence)?.memberState === memberState;
   return {
     sentence: isSame
       ? `${who} updated, the status stays “${words(memberState)}”`
@@ -381,13 +373,11 @@ function notified({ sequence, memberState }: Message, story: ShownOrder): StoryL
 
 function published({ sequence }: Message, at: string, { live }: ShownOrder): StoryLine {
   const appliedAt = live.find((each) => each.sequence === sequence)?.appliedAt;
+  const after = appliedAt === undefined ? [] : [`${duration(Date.parse(at) - Date.parse(appliedAt))} after the change`];
   return {
     sentence: 'The update was published to the platform',
     tone: 'plain',
-    more: [
-      `message ${sequence}`,
-      ...(appliedAt === undefined ? [] : [`${duration(Date.parse(at) - Date.parse(appliedAt))} after the change`]),
-    ],
+    more: [`message ${sequence}`, ...after],
   };
 }
 
@@ -405,16 +395,8 @@ function finished({ state, problem, cause }: ShownOrder['placement'], { order }:
 
 function cancelFinished({ state, problem }: Cancellation, { order, placement }: ShownOrder): StoryLine {
   if (state === 'cancelled') {
-    return {
-      sentence: 'The order is cancelled',
-      tone: 'warn',
-      more: [],
-      ...((order?.status === 'cancelled' || placement.state === 'withdrawn') && { isKnown: true }),
-    };
+    const isTold = order?.status === 'cancelled' || placement.state === 'withdrawn';
+    return { sentence: 'The order is cancelled', tone: 'warn', more: [], ...(isTold && { isKnown: true }) };
   }
-  return {
-    sentence: 'The order was not cancelled and continues',
-    tone: 'warn',
-    ...becauseOf(problem),
-  };
+  return { sentence: 'The order was not cancelled and continues', tone: 'warn', ...becauseOf(problem) };
 }

@@ -1,5 +1,4 @@
 import { printable } from '../../src/observe/terminal-text.ts';
-import { TEST_ORDER } from '../../src/core/domain/test-order-id.ts';
 import { query } from '../api.ts';
 import { now } from '../parts/clock.ts';
 import { Copyable } from '../parts/copyable.tsx';
@@ -56,15 +55,7 @@ export function OrderHead({ story }: { story: ShownOrder }) {
           <Promised story={story} />
         </Fact>
         <Fact name="POS estimate">{order && estimateOf(order)}</Fact>
-        <Fact
-          name={
-            isAgain(placement.signalledAt, story)
-              ? 'Started again'
-              : TEST_ORDER.test(serviceOrderId)
-                ? 'Placed'
-                : 'Signalled'
-          }
-        >
+        <Fact name={isAgain(placement.signalledAt, story) ? 'Started again' : 'Started'}>
           <Time at={placement.signalledAt} />, <Ago at={placement.signalledAt} />
         </Fact>
         <Fact name="Ended">

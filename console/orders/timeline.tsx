@@ -49,14 +49,10 @@ export function Timeline({ story, onReplayed }: { story: ShownOrder; onReplayed:
   );
 }
 
-function StoryLine({
-  line,
-  onReplay,
-}: {
-  line: Essential;
-  /** Undefined without permission. */
-  onReplay: ((webhookId: string) => void) | undefined;
-}) {
+type AboutLine = { line: Essential; onReplay: ((webhookId: string) => void) | undefined };
+
+/** @param about.onReplay undefined without permission */
+function StoryLine({ line, onReplay }: AboutLine) {
   const { at, what, waitMs, tone, sentence, more, details, webhookId, isConflict, notified } = line;
   return (
     <li class={`orders-line ${tone}${QUIET.includes(what) ? ' quiet' : ''}`} data-what={what}>

@@ -66,14 +66,8 @@ export function whatToDo(story: ShownOrder, now = Date.now()): Standing | undefi
   }
   if (state === 'in_doubt' && nextAttemptAt === null) {
     const sentence = `Is ${order?.callOutCode ?? 'the order'} at the POS?`;
-    return {
-      ...about,
-      tone: 'bad',
-      sentence,
-      toDo: [],
-      advice: 'We do not send it again by ourselves.',
-      isProblemLast: true,
-    };
+    const advice = 'We do not send it again by ourselves.';
+    return { ...about, tone: 'bad', sentence, toDo: [], advice, isProblemLast: true };
   }
   if (state === 'in_doubt') {
     const sentence = 'The POS may have the order. It is tried again, without a second ticket';
@@ -158,10 +152,8 @@ export function retryMeans({ placement, order }: ShownOrder, now: number): strin
     return ['The order starts again with a new deadline: it is fetched from the platform, then sent to the POS.'];
   }
   if (state === 'in_doubt') {
-    return [
-      'The order is tried again now instead of later, without a second ticket: the POS recognises a repeat by its key, ' +
-        'or is first asked for the order.',
-    ];
+    const how = 'the POS recognises a repeat by its key, or is first asked for the order.';
+    return [`The order is tried again now instead of later, without a second ticket: ${how}`];
   }
   if (Date.parse(placement.deadlineAt) < now) {
     return [
@@ -192,30 +184,24 @@ export function answersMean(
   { placement, order, cancellation }: ShownOrder,
   now: number,
 ): { there: string; notThere: string } {
-  const there = 'The order continues as sent, and the member is notified. If you are wrong, nobody cooks it.';
-  if (order !== null && order.endedAt !== null) {
+  if (order !== null && order.endedAt !== null)
     return {
       there: 'The order counts as sent.',
-      notThere:
-        'The order has ended in the meantime: it is not sent. It fails at once, which is final, and the member is notified.',
+      notThere: `The order has ended in the meantime: it is not sent. ${FAILS}`,
     };
-  }
+  const there = 'The order continues as sent, and the member is notified. If you are wrong, nobody cooks it.';
   if (cancellation !== null)
     return { there, notThere: 'A cancellation was requested: the order is withdrawn, and the member is notified.' };
-  if (Date.parse(placement.deadlineAt) < now) {
-    return {
-      there,
-      notThere:
-        'The deadline has passed: the order is not sent any more. It fails at once, which is final, and the member is notified.',
-    };
-  }
+  const isLate = Date.parse(placement.deadlineAt) < now;
   return {
     there,
-    notThere:
-      'The order is sent again at once, without asking the POS. If you are wrong, the kitchen may get a second ticket and cook it twice.',
+    notThere: isLate
+      ? `The deadline has passed: the order is not sent any more. ${FAILS}`
+      : 'The order is sent again at once, without asking the POS. If you are wrong, the kitchen may get a second ticket and cook it twice.',
   };
 }
 
+const FAILS = 'It fails at once, which is final, and the member is notified.';
 const UNFINISHED_MS = 3_000;
 const UNPUBLISHED_MS = 1_000;
 const OPEN_MS = 15_000;

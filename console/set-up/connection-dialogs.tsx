@@ -23,6 +23,8 @@ function pathOf({ locationId }: ShownLocation, rest: string): string {
   return `/locations/${encodeURIComponent(locationId)}/${rest}`;
 }
 
+const SHOWN_ONCE = 'These steps are shown only once. Do them before you close this.';
+
 /** Registers our webhook at the POS. The answer may have the token, so it is shown only here. */
 export function ConnectDialog({ location, onDone, onClose }: About) {
   const connect = async () => {
@@ -33,11 +35,7 @@ export function ConnectDialog({ location, onDone, onClose }: About) {
       <>
         <StepsList title="Done" steps={done} />
         <StepsList title="Left to do" steps={todo} />
-        <p class="faint">
-          {todo.length === 0
-            ? 'Nothing is left to do.'
-            : 'These steps are shown only once. Do them before you close this.'}
-        </p>
+        <p class="faint">{todo.length === 0 ? 'Nothing is left to do.' : SHOWN_ONCE}</p>
       </>
     );
   };
@@ -172,11 +170,7 @@ export function TestOrderDialog({ location, onDone, onClose }: About) {
       <Text
         id="test-item"
         label="Item, by its id on the platform"
-        hint={
-          menuOnly
-            ? `${pos} takes only items of its menu.`
-            : 'Many POS systems refuse an item that is not on their menu.'
-        }
+        hint="Many POS systems refuse an item that is not on their menu. Enter the id of one that is."
         isCode
         isRequired={menuOnly}
         placeholder={menuOnly ? undefined : 'test-item'}
