@@ -191,6 +191,12 @@ function withoutRepeats(orders: readonly Row[]): Row[] {
   return [...new Map(orders.toReversed().map((order) => [order.serviceOrderId, order])).values()].toReversed();
 }
 
+/** What a person is asked to do, as the board says it. */
+function askedOf({ placement, changes }: Row): string {
+  if (placement !== 'sent') return 'needs you';
+  return changes.length > 0 ? 'tell the restaurant' : 'cancel by phone';
+}
+
 function OrderRow({ order, chosen }: { order: Row; chosen: Chosen }) {
   const { serviceOrderId, locationId, integration, fulfillment, placement, needsOperator, problem } = order;
   const { memberState, signalledAt, callOutCode, cause, changes, refreshFailure: failure } = order;
@@ -211,9 +217,9 @@ function OrderRow({ order, chosen }: { order: Row; chosen: Chosen }) {
         </span>
       </td>
       <td>
-        <Badge tone={PLACEMENT_TONES[placement]}>
+        <Badge tone={needsOperator && placement === 'sent' ? 'bad' : PLACEMENT_TONES[placement]}>
           {words(placement)}
-          {needsOperator && ': needs you'}
+          {needsOperator && `: ${askedOf(order)}`}
         </Badge>
       </td>
       <td class="orders-problem">
