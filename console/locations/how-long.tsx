@@ -1,7 +1,6 @@
 import { now } from '../parts/clock.ts';
 import { Choice, Text } from '../parts/form.tsx';
-import type { ListedLocation } from '../wire.ts';
-import { clockOf, lengthsOf, problemOf, type Length } from './pause.ts';
+import { clockOf, lengthsOf, problemOf, type Length, type Place } from './pause.ts';
 
 /** The choice of how long something lasts at some locations. @param ends such as `resumes it` */
 export function HowLong({
@@ -10,7 +9,7 @@ export function HowLong({
   ends,
   onChange,
 }: {
-  places: readonly Pick<ListedLocation, 'timeZone'>[];
+  places: readonly Place[];
   length: Length;
   ends: string;
   onChange: (length: Length) => void;
