@@ -30,13 +30,9 @@ function isOfOneRun(newer: RecordedAction, older: RecordedAction): boolean {
   );
 }
 
-/** What is recorded in addition: that many were replayed, and a search of a member at each location. */
-const isPart = ({ action, after }: RecordedAction): boolean =>
-  action === 'replay many' || /^orders \d+$/.test(after ?? '');
-
-/** How often it was done. An action at several locations is recorded at each, at one time. */
+/** How often it was done. An action at several locations is recorded at each, at one time; a search of a member later. */
 export function timesOf(group: readonly RecordedAction[]): number {
-  const whole = group.filter((each) => !isPart(each));
+  const whole = group.filter(({ action, after }) => action !== 'replay many' && !/^orders \d+$/.test(after ?? ''));
   return new Set((whole.length === 0 ? group : whole).map(({ at }) => at)).size;
 }
 

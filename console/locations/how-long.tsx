@@ -2,18 +2,10 @@ import { now } from '../parts/clock.ts';
 import { Choice, Text } from '../parts/form.tsx';
 import { clockOf, lengthsOf, problemOf, type Length, type Place } from './pause.ts';
 
+type AboutLength = { places: readonly Place[]; length: Length; ends: string; onChange: (length: Length) => void };
+
 /** The choice of how long something lasts at some locations. @param ends such as `resumes it` */
-export function HowLong({
-  places,
-  length,
-  ends,
-  onChange,
-}: {
-  places: readonly Place[];
-  length: Length;
-  ends: string;
-  onChange: (length: Length) => void;
-}) {
+export function HowLong({ places, length, ends, onChange }: AboutLength) {
   return (
     <>
       <Choice

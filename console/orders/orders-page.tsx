@@ -83,17 +83,9 @@ function readOrders(filter: OrdersFilter, cursor: string | undefined, signal?: A
   );
 }
 
-function List({
-  first,
-  filter,
-  isBusy,
-  again,
-}: {
-  first: ListedOrders;
-  filter: OrdersFilter;
-  isBusy: boolean;
-  again: () => void;
-}) {
+type AboutList = { first: ListedOrders; filter: OrdersFilter; isBusy: boolean; again: () => void };
+
+function List({ first, filter, isBusy, again }: AboutList) {
   const [older, setOlder] = useState<ListedOrders>();
   const showNew = { rows: first.orders as readonly Row[], waiting: 0 };
   const [{ rows, waiting }, hold] = useState(showNew);
@@ -191,15 +183,11 @@ function withoutRepeats(orders: readonly Row[]): Row[] {
   return [...new Map(orders.toReversed().map((order) => [order.serviceOrderId, order])).values()].toReversed();
 }
 
-/** What a person is asked to do, as the board says it. */
-function askedOf({ placement, changes }: Row): string {
-  if (placement !== 'sent') return 'needs you';
-  return changes.length > 0 ? 'tell the restaurant' : 'cancel by phone';
-}
-
 function OrderRow({ order, chosen }: { order: Row; chosen: Chosen }) {
   const { serviceOrderId, locationId, integration, fulfillment, placement, needsOperator, problem } = order;
   const { memberState, signalledAt, callOutCode, cause, changes, refreshFailure: failure } = order;
+  // As the board says it.
+  const asked = placement !== 'sent' ? 'needs you' : changes.length > 0 ? 'tell the restaurant' : 'cancel by phone';
   return (
     <tr>
       <th scope="row">
@@ -219,7 +207,7 @@ function OrderRow({ order, chosen }: { order: Row; chosen: Chosen }) {
       <td>
         <Badge tone={needsOperator && placement === 'sent' ? 'bad' : PLACEMENT_TONES[placement]}>
           {words(placement)}
-          {needsOperator && `: ${askedOf(order)}`}
+          {needsOperator && `: ${asked}`}
         </Badge>
       </td>
       <td class="orders-problem">

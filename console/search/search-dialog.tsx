@@ -65,7 +65,7 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
         <Text
           id={`${id}-text`}
           label={`Code, order id, POS id, location or webhook id${mayAsk ? ', or the name, telephone number or email of a member' : ''}`}
-          hint={mayAsk ? 'Of a member, enter whole words: a part of a name finds nothing.' : undefined}
+          hint={mayAsk ? 'A part of a name finds nothing: enter the whole family name, number or address.' : undefined}
           inputRef={field}
           type="search"
           value={text}

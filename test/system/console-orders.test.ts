@@ -65,7 +65,10 @@ it('the search says what became of an order, not that it was once sent', async (
   await page.keyboard.press('Control+k');
   const dialog = page.getByRole('dialog', { name: 'Search' });
   await dialog.getByRole('searchbox').fill(String(row?.['call_out_code']));
-  await dialog.getByRole('listitem').filter({ hasText: /picked up|delivered/ }).waitFor();
+  await dialog
+    .getByRole('listitem')
+    .filter({ hasText: /picked up|delivered/ })
+    .waitFor();
   expect(await dialog.getByText('sent', { exact: true }).count()).toBe(0);
 });
 
