@@ -140,11 +140,12 @@ async function findMember(
 async function findOrders(pool: Reader, ids: string, values: unknown[]): Promise<FoundOrders> {
   const { rows } = await pool.query<{ order: Ranked<BoardOrder> }>(
     `SELECT ${jsonObject(BOARD_FIELDS)} AS "order"
-     FROM (${ids}) AS found (id)
-     CROSS JOIN LATERAL (SELECT * FROM placements WHERE service_order_id = found.id AND ${IS_WITHIN} OFFSET 0) AS p
-     LEFT JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = found.id OFFSET 0) AS o ON true
-     ${ORDERED_OF('found.id')}
-     ORDER BY p.signalled_at DESC, found.id LIMIT ${MOST_FOUND}`,
+     FROM (SELECT p.* FROM (${ids}) AS found (id)
+           CROSS JOIN LATERAL (SELECT * FROM placements WHERE service_order_id = found.id AND ${IS_WITHIN} OFFSET 0) AS p
+           ORDER BY p.signalled_at DESC, found.id LIMIT ${MOST_FOUND}) AS p
+     LEFT JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = p.service_order_id OFFSET 0) AS o ON true
+     ${ORDERED_OF('p.service_order_id')}
+     ORDER BY p.signalled_at DESC, p.service_order_id`,
     values,
   );
   return { orders: rows.map(({ order }) => withStep(order)) };
