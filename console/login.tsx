@@ -1,10 +1,12 @@
 import { useState } from 'preact/hooks';
 import { signInProblem, signInUrl } from './sign-in-elsewhere.ts';
-import { hasOidc, logIn } from './sign-in.ts';
+import { hasOidc, logIn, session } from './sign-in.ts';
 import { Form, Text } from './parts/form.tsx';
 import { usePageTitle } from './parts/page.tsx';
 import { Details } from './parts/said.tsx';
 import { useLoaded } from './parts/use-loaded.ts';
+
+const ENDED = 'Your session has ended: it expired, or an admin ended it or took your roles away.';
 
 export function Login() {
   const ways = useLoaded(hasOidc, []);
@@ -27,6 +29,7 @@ export function Login() {
       <div class="login">
         <h1>The pass</h1>
         {signInProblem !== undefined && <p class="problem">{signInProblem}</p>}
+        {session.value.state === 'out' && session.value.hasEnded && <p class="problem">{ENDED}</p>}
         {ways.value === true && (
           <a class="button primary" href={signInUrl()}>
             Sign in

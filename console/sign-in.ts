@@ -5,7 +5,8 @@ import type { Right } from './wire.ts';
 /** The session as the page knows it. Scripts cannot read its cookie. */
 export type Session =
   | { state: 'unknown' }
-  | { state: 'out' }
+  /** `hasEnded` if it ended without a sign-out here. */
+  | { state: 'out'; hasEnded: boolean }
   | {
       state: 'in';
       kind: 'person' | 'token' | 'operator_token';
@@ -21,7 +22,7 @@ export const session = signal<Session>({ state: 'unknown' });
 const PATH = '/console/session';
 /** A channel that logs out all pages of this browser. */
 const pages = new BroadcastChannel(PATH);
-pages.addEventListener('message', endSession);
+pages.addEventListener('message', leave);
 
 /** Whether people can sign in by OIDC. */
 export async function hasOidc(): Promise<boolean> {
@@ -54,14 +55,18 @@ export async function logIn(token: string): Promise<boolean> {
 /** @param everywhere ends all sessions of the operator @throws Refused; then the session continues */
 export async function logOut(everywhere = false): Promise<void> {
   await call('DELETE', everywhere ? '/console/sessions' : PATH);
-  endSession();
+  leave();
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- no other origin has this channel
   pages.postMessage('out');
 }
 
 /** Marks the session as ended or absent. */
 export function endSession(): void {
-  session.value = { state: 'out' };
+  if (session.value.state !== 'out') session.value = { state: 'out', hasEnded: session.value.state === 'in' };
+}
+
+function leave(): void {
+  session.value = { state: 'out', hasEnded: false };
 }
 
 export function isUnauthorized(error: unknown): boolean {

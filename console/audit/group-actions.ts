@@ -30,9 +30,11 @@ function isOfOneRun(newer: RecordedAction, older: RecordedAction): boolean {
   );
 }
 
-/** How often it was done. An action at several locations is recorded at each, at one time. */
-export const timesOf = (group: readonly RecordedAction[]): number =>
-  new Set(group.filter(({ action }) => action !== 'replay many').map(({ at }) => at)).size;
+/** How often it was done. An action at several locations is recorded at each, at one time; a search of a member later. */
+export function timesOf(group: readonly RecordedAction[]): number {
+  const whole = group.filter(({ action, after }) => action !== 'replay many' && !/^orders \d+$/.test(after ?? ''));
+  return new Set((whole.length === 0 ? group : whole).map(({ at }) => at)).size;
+}
 
 /** A replay of all that match is recorded as such, and each of its replays as well. */
 function kindOf(action: string): string {

@@ -19,11 +19,11 @@ const PATIENCE_MS = 5_000;
 /** Time before we reconnect after an error answer. An EventSource does not do that automatically. */
 const AGAIN_MS = 3_000;
 /**
- * Time without events before a reconnect. After sleep or a change of network, a browser does not notice that its
- * connection is dead. If the board was only quiet, the needless reconnect is cheap.
+ * Time without events before a reconnect: two heartbeats are missing. After sleep or a change of network, a browser does
+ * not notice that its connection is dead.
  */
-const QUIET_MS = 120_000;
-const CHECK_EVERY_MS = 10_000;
+const QUIET_MS = 22_000;
+const CHECK_EVERY_MS = 2_000;
 
 /**
  * Follows the board until the returned function is called. If the session has ended, the login appears.
@@ -41,8 +41,9 @@ export function followBoard(group: string): () => void {
     lastSeenAt = Date.now();
     source = new EventSource(`${API}/live${query({ group })}`);
     source.addEventListener('reset', () => board.begin());
+    for (const any of ['reset', 'orders', 'complete', 'attention', 'heartbeat'])
+      source.addEventListener(any, () => (lastSeenAt = Date.now()));
     source.addEventListener('orders', (event) => {
-      lastSeenAt = Date.now();
       board.take((JSON.parse(event.data) as { orders: BoardOrder[] }).orders, Date.now());
       draw();
     });
@@ -53,7 +54,6 @@ export function followBoard(group: string): () => void {
       live(truncated);
     });
     source.addEventListener('attention', (event) => {
-      lastSeenAt = Date.now();
       attention.value = JSON.parse(event.data) as Attention;
     });
     source.addEventListener('error', lost);
@@ -98,6 +98,7 @@ export function followBoard(group: string): () => void {
     if (persisted) open();
   };
   addEventListener('pageshow', reopen);
+  addEventListener('online', open);
 
   connection.value = { state: 'connecting' };
   open();
@@ -108,5 +109,6 @@ export function followBoard(group: string): () => void {
     clearTimeout(patience);
     clearInterval(watchdog);
     removeEventListener('pageshow', reopen);
+    removeEventListener('online', open);
   };
 }

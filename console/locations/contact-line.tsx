@@ -4,14 +4,10 @@ import { WithRole } from '../parts/with-role.tsx';
 import { REASONS } from '../set-up/about-draft.ts';
 import type { ShownLocation } from '../wire.ts';
 
+type AboutContact = { contact: ShownLocation['contacts'][number]; isCall?: boolean };
+
 /** A contact, whose telephone a phone can call. @param about.isCall true to leave out how it is told about orders */
-export function ContactLine({
-  contact,
-  isCall = false,
-}: {
-  contact: ShownLocation['contacts'][number];
-  isCall?: boolean;
-}) {
+export function ContactLine({ contact, isCall = false }: AboutContact) {
   const { name, phone, email, via, afterMinutes = 0, quiet, about } = contact;
   const after = afterMinutes === 0 ? '' : ` after ${afterMinutes} min`;
   const not = quiet === undefined ? '' : `, not ${quiet.from}–${quiet.to}`;

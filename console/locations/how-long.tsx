@@ -1,20 +1,11 @@
 import { now } from '../parts/clock.ts';
 import { Choice, Text } from '../parts/form.tsx';
-import type { ListedLocation } from '../wire.ts';
-import { clockOf, lengthsOf, problemOf, type Length } from './pause.ts';
+import { clockOf, lengthsOf, problemOf, type Length, type Place } from './pause.ts';
+
+type AboutLength = { places: readonly Place[]; length: Length; ends: string; onChange: (length: Length) => void };
 
 /** The choice of how long something lasts at some locations. @param ends such as `resumes it` */
-export function HowLong({
-  places,
-  length,
-  ends,
-  onChange,
-}: {
-  places: readonly Pick<ListedLocation, 'timeZone'>[];
-  length: Length;
-  ends: string;
-  onChange: (length: Length) => void;
-}) {
+export function HowLong({ places, length, ends, onChange }: AboutLength) {
   return (
     <>
       <Choice

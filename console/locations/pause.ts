@@ -1,7 +1,7 @@
 import { fromLocalTime, toLocalTime } from '../parts/local-time.ts';
 import type { ListedLocation } from '../wire.ts';
 
-type Place = Pick<ListedLocation, 'timeZone'> & Partial<Pick<ListedLocation, 'pausedAt' | 'pausedUntil'>>;
+export type Place = Pick<ListedLocation, 'timeZone'> & Partial<Pick<ListedLocation, 'pausedAt' | 'pausedUntil'>>;
 
 /** How long something lasts: `for` is minutes, `morning`, `own`, or empty until somebody ends it. */
 export type Length = { for: string; until: string };
@@ -25,10 +25,11 @@ export function clockOf(places: readonly Place[]): string {
 
 /** The lengths to choose from. @param ends such as `resumes it` */
 export function lengthsOf(places: readonly Place[], ends: string): readonly (readonly [value: string, name: string])[] {
+  const from = places.some(({ pausedAt }) => pausedAt) ? ' from now' : '';
   return [
-    ['30', 'for 30 minutes'],
-    ['60', 'for 1 hour'],
-    ['120', 'for 2 hours'],
+    ['30', `for 30 minutes${from}`],
+    ['60', `for 1 hour${from}`],
+    ['120', `for 2 hours${from}`],
     ['morning', `until ${MORNING} in the morning (${clockOf(places)})`],
     ['own', `until another time (${clockOf(places)})`],
     ['', `until somebody ${ends}`],

@@ -319,7 +319,8 @@ function reported(event: Recorded, { posIds, placement }: ShownOrder): StoryLine
 
 function reasonOf({ reasonCode, itemIds }: Pick<Recorded, 'reasonCode' | 'itemIds'>): string[] {
   return [
-    ...(reasonCode ? [`reason: ${words(reasonCode)}`] : []),
+    ...(reasonCode === 'technical' ? ['reason: a technical problem'] : []),
+    ...(reasonCode && !['technical', 'other'].includes(reasonCode) ? [`reason: ${words(reasonCode)}`] : []),
     ...(itemIds ? [`${itemIds.length === 1 ? 'item' : 'items'} ${itemIds.join(', ')}`] : []),
   ];
 }

@@ -22,7 +22,7 @@ export function OrdersFilters({ filter, change }: { filter: OrdersFilter; change
         id="orders-state"
         label="Placement"
         value={filter.needs === undefined ? (filter.state ?? '') : 'needs'}
-        options={[['', 'any'], ['needs', 'needs an operator'], ...named(PLACEMENT_STATES)]}
+        options={[['', 'any'], ['needs', 'needs a person'], ...named(PLACEMENT_STATES)]}
         onChoose={(state) => change(state === 'needs' ? { state: '', needs: 'operator' } : { state, needs: '' })}
       />
       <Choice

@@ -83,17 +83,9 @@ function readOrders(filter: OrdersFilter, cursor: string | undefined, signal?: A
   );
 }
 
-function List({
-  first,
-  filter,
-  isBusy,
-  again,
-}: {
-  first: ListedOrders;
-  filter: OrdersFilter;
-  isBusy: boolean;
-  again: () => void;
-}) {
+type AboutList = { first: ListedOrders; filter: OrdersFilter; isBusy: boolean; again: () => void };
+
+function List({ first, filter, isBusy, again }: AboutList) {
   const [older, setOlder] = useState<ListedOrders>();
   const showNew = { rows: first.orders as readonly Row[], waiting: 0 };
   const [{ rows, waiting }, hold] = useState(showNew);
@@ -194,6 +186,8 @@ function withoutRepeats(orders: readonly Row[]): Row[] {
 function OrderRow({ order, chosen }: { order: Row; chosen: Chosen }) {
   const { serviceOrderId, locationId, integration, fulfillment, placement, needsOperator, problem } = order;
   const { memberState, signalledAt, callOutCode, cause, changes, refreshFailure: failure } = order;
+  // As the board says it.
+  const asked = placement !== 'sent' ? 'needs you' : changes.length > 0 ? 'tell the restaurant' : 'cancel by phone';
   return (
     <tr>
       <th scope="row">
@@ -211,9 +205,9 @@ function OrderRow({ order, chosen }: { order: Row; chosen: Chosen }) {
         </span>
       </td>
       <td>
-        <Badge tone={PLACEMENT_TONES[placement]}>
+        <Badge tone={needsOperator && placement === 'sent' ? 'bad' : PLACEMENT_TONES[placement]}>
           {words(placement)}
-          {needsOperator && ': needs you'}
+          {needsOperator && `: ${asked}`}
         </Badge>
       </td>
       <td class="orders-problem">

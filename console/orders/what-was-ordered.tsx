@@ -54,13 +54,9 @@ function Modifiers({ of, price }: { of: Item['modifiers']; price: (minorUnits: n
   );
 }
 
-function ItemLine({
-  item: { quantity, name, unitPrice },
-  price,
-}: {
-  item: Pick<Item, 'quantity' | 'name' | 'unitPrice'>;
-  price: (minorUnits: number) => string;
-}) {
+type AboutItem = { item: Pick<Item, 'quantity' | 'name' | 'unitPrice'>; price: (minorUnits: number) => string };
+
+function ItemLine({ item: { quantity, name, unitPrice }, price }: AboutItem) {
   return (
     <p class="orders-item">
       <b>{quantity} ×</b> <span>{name}</span>

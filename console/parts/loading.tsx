@@ -1,13 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import type { Loaded } from './use-loaded.ts';
 
-export function Loading<Value>({
-  loaded,
-  children,
-}: {
-  loaded: Loaded<Value>;
-  children: (value: Value) => ComponentChildren;
-}) {
+type AboutLoading<Value> = { loaded: Loaded<Value>; children: (value: Value) => ComponentChildren };
+
+export function Loading<Value>({ loaded, children }: AboutLoading<Value>) {
   const { value, problem, again } = loaded;
   return (
     <>

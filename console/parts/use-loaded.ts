@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { Refused } from '../call.ts';
 
 export type Loaded<Value> = {
   /** The last value, also during a reload. */
@@ -12,6 +13,7 @@ export type Loaded<Value> = {
 
 /**
  * Loads a value when the component appears and when `keys` change. Aborts an earlier request.
+ * If the service cannot be reached, tries again automatically.
  * @param everyMs reloads at this interval after each answer, while the page is visible
  */
 export function useLoaded<Value>(
@@ -31,16 +33,19 @@ export function useLoaded<Value>(
     previous.current = keys;
     // The current value stays until a newer value or an error arrives.
     setLoaded((before) => (isOther ? NOTHING : { ...before, isLoading: true }));
-    load(giveUp.signal)
-      .then(
-        (value) => !giveUp.signal.aborted && setLoaded({ value, problem: undefined, isLoading: false }),
-        (problem: Error) =>
-          !giveUp.signal.aborted && setLoaded((before) => ({ value: before.value, problem, isLoading: false })),
-      )
-      .finally(() => {
-        if (everyMs === undefined || giveUp.signal.aborted) return;
-        timer = setTimeout(() => whenVisible(giveUp.signal, again), everyMs);
-      });
+    const settle = (value: Value | undefined, problem: Error | undefined, nextMs: number | undefined): void => {
+      if (giveUp.signal.aborted) return;
+      setLoaded((before) => ({ value: problem ? before.value : value, problem, isLoading: false }));
+      if (nextMs !== undefined) timer = setTimeout(() => whenVisible(giveUp.signal, again), nextMs);
+    };
+    load(giveUp.signal).then(
+      (value) => settle(value, undefined, everyMs),
+      (problem: Error) => {
+        const isUnreached = problem instanceof Refused && problem.status === 0;
+        if (isUnreached) addEventListener('online', again, { signal: giveUp.signal });
+        settle(undefined, problem, isUnreached ? UNREACHED_MS : everyMs);
+      },
+    );
     return () => {
       giveUp.abort();
       clearTimeout(timer);
@@ -49,6 +54,9 @@ export function useLoaded<Value>(
 
   return { ...loaded, again };
 }
+
+/** How soon a service that could not be reached is asked again. */
+const UNREACHED_MS = 3_000;
 
 const NOTHING = { value: undefined, problem: undefined, isLoading: true };
 

@@ -10,13 +10,14 @@ type AboutWithRole = {
   children?: ComponentChildren;
 };
 
-/** Shows `children`. If the operator lacks the role there, shows only which role is needed, and whom to ask. */
+/** Shows `children`. If the operator lacks the role there, shows only which role is needed, and who gives it. */
 export function WithRole({ needs, at, to, children }: AboutWithRole) {
   if (may(needs, at)) return children;
   return (
     <span class="faint">
       {to}, you need the role {needs}
-      {typeof at === 'string' && ' here'}. Ask an administrator (page <a href="/console/people">People</a>).
+      {typeof at === 'string' && ' here'}.{' '}
+      {may('admin', at) ? <a href="/console/people">Give the role on the page People.</a> : 'Ask an administrator.'}
     </span>
   );
 }

@@ -6,9 +6,9 @@ import type { Role } from '../wire.ts';
 import { rightOf, type Draft } from './right-of.ts';
 
 const ROLES: readonly (readonly [role: Role, means: string])[] = [
-  ['operator', 'retry, resolve, cancel, replay, pause, test'],
+  ['operator', 'retry, resolve, cancel, replay, pause, test connections'],
   ['member-data', 'reveal what members ordered and wrote'],
-  ['integrator', 'add, change and connect locations; alone, it reads only locations'],
+  ['integrator', 'add, change, connect and test locations; alone, it reads only locations'],
   ['admin', 'tokens, roles, sessions, the audit'],
 ];
 /** With more options, there is a text that filters them. */

@@ -46,16 +46,9 @@ export function OthersSessions() {
 }
 
 type Listed = ActiveSession & { current?: boolean };
+type About = { loaded: Loaded<{ sessions: Listed[] }>; labelledBy: string; end: (each: Listed) => Promise<unknown> };
 
-function Sessions({
-  loaded,
-  labelledBy,
-  end,
-}: {
-  loaded: Loaded<{ sessions: Listed[] }>;
-  labelledBy: string;
-  end: (session: Listed) => Promise<unknown>;
-}) {
+function Sessions({ loaded, labelledBy, end }: About) {
   const [chosen, setChosen] = useState<Listed>();
   return (
     <Loading loaded={loaded}>

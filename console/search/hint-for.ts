@@ -4,11 +4,7 @@ import type { Found } from '../wire.ts';
 /** What is said below the results of a search: why there are none, or that there may be more. */
 export function hintFor({ orders, locations = [], webhooks = [] }: Found, ofMember: boolean): string | undefined {
   const longest = Math.max(orders.length, locations.length, webhooks.length);
-  if (longest === 0) {
-    return ofMember
-      ? 'Nothing found. A part of a word finds nothing: enter the whole family name, telephone number or e-mail address.'
-      : 'Nothing found.';
-  }
+  if (longest === 0) return 'Nothing found.';
   if (longest < MOST_FOUND) return undefined;
   return ofMember
     ? `At most ${MOST_FOUND} orders are shown, the newest. For fewer, enter the first name and the family name, or the telephone number.`

@@ -1,16 +1,20 @@
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ask, query } from '../api.ts';
+import { due } from '../board/due.ts';
+import { ticketOf } from '../board/ticket-of.ts';
 import { may } from '../may.ts';
 import { Badge } from '../parts/badge.tsx';
+import { now } from '../parts/clock.ts';
 import { closeDialog, Dialog } from '../parts/dialog.tsx';
 import { Text } from '../parts/form.tsx';
 import { LocationName } from '../parts/location-field.tsx';
 import { locationName } from '../parts/names.ts';
 import { OrderName } from '../parts/order-name.tsx';
 import { pageOf } from '../parts/page-of.ts';
+import { showMoney } from '../parts/show-money.ts';
 import { ShortId } from '../parts/short-id.tsx';
 import { Ago } from '../parts/time.tsx';
-import { OUTCOME_TONES, PLACEMENT_TONES, words } from '../parts/tones.ts';
+import { MEMBER_STATE_TONES, OUTCOME_TONES, PLACEMENT_TONES, words } from '../parts/tones.ts';
 import type { Found } from '../wire.ts';
 import { hintFor } from './hint-for.ts';
 import { isLikeMember } from './is-like-member.ts';
@@ -61,6 +65,7 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
         <Text
           id={`${id}-text`}
           label={`Code, order id, POS id, location or webhook id${mayAsk ? ', or the name, telephone number or email of a member' : ''}`}
+          hint={mayAsk ? 'A part of a name finds nothing: enter the whole family name, number or address.' : undefined}
           inputRef={field}
           type="search"
           value={text}
@@ -143,18 +148,8 @@ function Results({ found }: { found: Found }) {
   const { orders, locations = [], webhooks = [] } = found;
   return (
     <ul class="lined search-results">
-      {orders.map(({ serviceOrderId, callOutCode, locationId, placement, status, signalledAt }) => (
-        <li key={serviceOrderId}>
-          <a href={pageOf.order(serviceOrderId)}>
-            Order <OrderName id={serviceOrderId} code={callOutCode} />
-          </a>{' '}
-          <span class="faint">
-            {locationId !== null && locationName(locationId)}, <Ago at={signalledAt} />
-          </span>{' '}
-          <Badge tone={PLACEMENT_TONES[status === 'failed' || status === 'cancelled' ? 'failed' : placement]}>
-            {words(placement === 'sent' ? (status ?? placement) : placement)}
-          </Badge>
-        </li>
+      {orders.map((order) => (
+        <FoundOrder key={order.serviceOrderId} order={order} />
       ))}
       {locations.map(({ locationId }) => (
         <li key={locationId}>
@@ -177,5 +172,28 @@ function Results({ found }: { found: Found }) {
         </li>
       ))}
     </ul>
+  );
+}
+
+/** An order with what tells the orders of one member apart on the telephone. */
+function FoundOrder({ order }: { order: Found['orders'][number] }) {
+  const { serviceOrderId, callOutCode, locationId, placement, memberState, signalledAt, ordered } = order;
+  const time = due(ticketOf(order, now.value, 0), now.value);
+  const state = placement === 'sent' ? memberState : null;
+  return (
+    <li>
+      <a href={pageOf.order(serviceOrderId)}>
+        Order <OrderName id={serviceOrderId} code={callOutCode} />
+      </a>{' '}
+      <span class="faint">
+        {locationId !== null && `${locationName(locationId)}, `}
+        {ordered && `${showMoney(ordered.total, ordered.currency)}, `}
+        placed <Ago at={signalledAt} />
+      </span>{' '}
+      <Badge tone={state === null ? PLACEMENT_TONES[placement] : MEMBER_STATE_TONES[state]}>
+        {words(state ?? placement)}
+      </Badge>{' '}
+      {time && <Badge tone={time.tone}>{time.words}</Badge>}
+    </li>
   );
 }

@@ -6,14 +6,10 @@ import { useLoaded } from '../parts/use-loaded.ts';
 import type { ShownWebhook } from '../wire.ts';
 import { prettyJson } from './pretty-json.ts';
 
+type AboutContents = { webhookId: string; onLoaded: (shown: ShownWebhook) => void };
+
 /** Headers and body as received. @param onLoaded gets the whole webhook, with the reasons of its events */
-export function WebhookContents({
-  webhookId,
-  onLoaded,
-}: {
-  webhookId: string;
-  onLoaded: (shown: ShownWebhook) => void;
-}) {
+export function WebhookContents({ webhookId, onLoaded }: AboutContents) {
   const found = useLoaded((signal) => ask<ShownWebhook>('GET', `/webhooks/${webhookId}`, { signal }), [webhookId]);
   useEffect(() => {
     if (found.value !== undefined) onLoaded(found.value);

@@ -7,14 +7,10 @@ import type { WebhookFilter } from './webhook-filter.ts';
 
 const OUTCOMES = ['dropped', ...Object.keys(OUTCOME_TONES).filter((outcome) => outcome !== 'dropped')];
 
+type AboutFilters = { filter: WebhookFilter; change: (some: Partial<WebhookFilter>) => void };
+
 /** The inputs of the filter. */
-export function WebhooksFilters({
-  filter,
-  change,
-}: {
-  filter: WebhookFilter;
-  change: (some: Partial<WebhookFilter>) => void;
-}) {
+export function WebhooksFilters({ filter, change }: AboutFilters) {
   return (
     <FoldedFilters label="Which webhooks" filters={filter} clear="/console/webhooks">
       <Choice

@@ -34,7 +34,7 @@ export function foundInWords({ orders, locations, webhooks }: Found): string {
       location: each.locationId,
       integration: each.integration,
       placement: each.placement.replace('_', ' '),
-      status: each.status,
+      'member sees': each.memberState,
     })),
     table(locations.map(({ locationId, name }) => ({ location: locationId, name }))),
     tableOf('', webhooks, ({ webhookId, locationId, receivedAt, outcome }) => ({

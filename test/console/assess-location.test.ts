@@ -300,6 +300,11 @@ describe('a pause', () => {
     expect(names('Europe/Berlin', 'UTC')).toContain("until another time (each location's own time)");
   });
 
+  it('that is changed lasts from now', () => {
+    const offered = lengthsOf([{ timeZone: 'UTC', pausedAt: ago(40) }], 'resumes it');
+    expect(offered).toContainEqual(['120', 'for 2 hours from now']);
+  });
+
   it('has no end in the past at any of the locations', () => {
     const problem = (until: string): string | undefined =>
       problemOf({ for: 'own', until }, [{ timeZone: 'UTC' }, { timeZone: 'Europe/Berlin' }], NOW);

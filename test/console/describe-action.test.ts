@@ -151,7 +151,7 @@ describe('an action', () => {
     [
       'a cancel',
       { action: 'cancel', before: 'in_doubt', after: 'in_doubt/by_phone' },
-      'Grace cancelled the order · in doubt → in doubt, cancellation by phone',
+      'Grace cancelled the order · cancellation by phone',
     ],
     [
       'a busy kitchen',
@@ -161,7 +161,7 @@ describe('an action', () => {
     [
       'a kitchen that is busy for a time',
       { action: 'make busy', before: 'open', after: '20 minutes for 60 minutes: One cook is ill.' },
-      'Grace made the kitchen busy · 20 minutes more for each order · for 60 minutes · One cook is ill.',
+      'Grace made the kitchen busy · 20 minutes more for each order · for 1 hour · One cook is ill.',
     ],
     ['a pause', { action: 'pause', before: 'open', after: 'paused' }, 'Grace paused the location'],
     [
@@ -173,6 +173,21 @@ describe('an action', () => {
       'a pause that was changed',
       { action: 'pause', before: 'paused', after: 'paused for 30 minutes' },
       'Grace changed the pause of the location · for 30 minutes',
+    ],
+    [
+      'a pause of two hours',
+      { action: 'pause', before: 'open', after: 'paused for 120 minutes: The oven is broken.' },
+      'Grace paused the location · for 2 hours · The oven is broken.',
+    ],
+    [
+      'a cancel of an order that is at the POS',
+      { action: 'cancel', before: 'sent', after: 'sent/due' },
+      'Grace cancelled the order · cancellation due',
+    ],
+    [
+      'a location in a country',
+      { action: 'change', before: '{"country":"AT"}', after: '{"country":"DE"}' },
+      'Grace changed the location · Country: Austria → Germany',
     ],
     [
       'given roles',
@@ -286,6 +301,12 @@ describe('a list of actions', () => {
   it('counts an action at several locations once', () => {
     const placed = (second: number, locationId: string) => ({ ...action, at: at(second), locationId });
     expect(timesOf([placed(0, 'club-1'), placed(5, 'club-2'), placed(5, 'club-1')])).toBe(2);
+  });
+
+  it('counts a search of a member once, not for each location of the orders found', () => {
+    const search = (second: number, after: string) => ({ ...action, action: 'search member', at: at(second), after });
+    expect(timesOf([search(0, 'orders 1'), search(1, 'found 3'), search(2, 'found 0'), search(3, 'orders 2')])).toBe(2);
+    expect(timesOf([search(0, 'orders 1'), search(0, 'orders 2'), search(2, 'orders 1')]), 'at some locations').toBe(2);
   });
 
   it('does not count a replay of many as one of its replays', () => {

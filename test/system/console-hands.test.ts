@@ -61,6 +61,10 @@ it('the search offers the orders of a member by family name or number, and no UR
     expect(await count(), 'before a person starts it').toBe(nth);
     await page.keyboard.press('Enter');
     await dialog.getByRole('link', { name: code }).first().waitFor();
+    await dialog
+      .getByText(/, €48\.34, /)
+      .first()
+      .waitFor();
     expect(await count()).toBe(nth + 1);
   }
   expect(urls.filter((url) => /lovelace|12345678/i.test(url))).toEqual([]);

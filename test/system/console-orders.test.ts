@@ -65,7 +65,10 @@ it('the search says what became of an order, not that it was once sent', async (
   await page.keyboard.press('Control+k');
   const dialog = page.getByRole('dialog', { name: 'Search' });
   await dialog.getByRole('searchbox').fill(String(row?.['call_out_code']));
-  await dialog.getByRole('listitem').filter({ hasText: 'completed' }).waitFor();
+  await dialog
+    .getByRole('listitem')
+    .filter({ hasText: /picked up|delivered/ })
+    .waitFor();
   expect(await dialog.getByText('sent', { exact: true }).count()).toBe(0);
 });
 
@@ -233,10 +236,15 @@ describe('an order with a cancellation', () => {
        VALUES ($1, 'bar-1', 'platform', 'by_phone', now(), 'infinity')`,
       [serviceOrderId],
     );
+    await pass.system.query(`UPDATE orders SET cancellation = 'requested' WHERE service_order_id = $1`, [
+      serviceOrderId,
+    ]);
     await pass.system.query(
       `UPDATE locations SET contacts = '[{"email":"ada@nord.example"},{"phone":"+4930123456"}]' WHERE location_id = 'bar-1'`,
     );
-    const { page } = await pass.open('/console/');
+    const { page } = await pass.open('/console/orders?needs=operator');
+    await says(page, 'sent: cancel by phone');
+    await page.goto('/console/');
     const needs = page.getByRole('list', { name: /^Cancel by phone/ });
     const call = needs.locator('button + a', { hasText: 'Call the restaurant: +4930123456' });
     expect(await call.first().getAttribute('href')).toBe('tel:+4930123456');

@@ -132,10 +132,7 @@ describe('a manager who views one location', () => {
     ['/console/orders/order-sent', 'To cancel it, you need the role operator here.'],
     ['/console/orders/order-sent', 'To reveal member and notes, you need the role member-data here.'],
     ['/console/locations/club-1', 'To pause it or make it busy, you need the role operator here.'],
-    [
-      '/console/locations/club-1',
-      'To change it, you need the role integrator here. Ask an administrator (page People).',
-    ],
+    ['/console/locations/club-1', 'To change it, you need the role integrator here. Ask an administrator.'],
     ['/console/webhooks?outcome=applied', 'To replay them, you need the role operator here.'],
     ['/console/people', 'viewer at club-1'],
   ])('has no button for changes on %s, and sees why: %s', async (path, why) => {
@@ -310,4 +307,6 @@ it('signing out everywhere signs out another browser at another process within f
   await desk.getByRole('link', { name: 'Sign in' }).waitFor();
   await phone.getByRole('link', { name: 'Sign in' }).waitFor();
   expect(Date.now() - at).toBeLessThan(2 * SOON_MS);
+  await phone.getByText(/^Your session has ended: /).waitFor();
+  expect(await desk.getByText(/^Your session has ended/).count(), 'after an own sign-out').toBe(0);
 });

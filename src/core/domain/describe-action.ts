@@ -26,8 +26,13 @@ type Row = {
 };
 
 /** `in_doubt/by_phone`: the states of an order and of its cancellation. */
-const orderMoved = ({ before, after }: Done): string[] =>
-  before === '' || before === after ? [] : [`${stateInWords(before)} → ${stateInWords(after)}`];
+const orderMoved = ({ before, after }: Done): string[] => {
+  if (before === '' || before === after) return [];
+  const [was, is] = [before.split('/'), after.split('/')];
+  // What stayed as it was is no move.
+  if (was[0] === is[0] && was.length === 1) return [stateInWords(`/${is[1]}`).slice(2)];
+  return [`${stateInWords(before)} → ${stateInWords(after)}`];
+};
 const stateInWords = (state: string): string => words(state).replace('/', ', cancellation ');
 const words = (code: string): string => code.replaceAll('_', ' ');
 const settingsMoved = ({ before, after, names }: Done): string[] => {
@@ -65,12 +70,20 @@ const isNew = ({ before, after }: Done): boolean =>
     (change) => change.field === 'integration' && change.before === null,
   ) === true;
 
+const inHours = (minutes: number): string => {
+  const hours = minutes / 60;
+  if (!Number.isInteger(hours)) return `${minutes} minutes`;
+  return hours === 1 ? '1 hour' : `${hours} hours`;
+};
+
 /** The end of a pause or of a busy kitchen, and why: `paused for 30 minutes: The oven is broken.` */
 function lasted({ after }: Done): string[] {
   const [, extra, end, reason] = /^(?:paused|(\d+) minutes)( for .*?| until .*?)?(?:: (.*))?$/s.exec(after) ?? [];
   return [
     ...(extra === undefined ? [] : [`${extra} minutes more for each order`]),
-    ...(end === undefined ? [] : [end.trim()]),
+    ...(end === undefined
+      ? []
+      : [end.trim().replace(/^for (\d+) minutes$/, (_, minutes) => `for ${inHours(Number(minutes))}`)]),
     ...(reason === undefined ? [] : [reason]),
   ];
 }
@@ -235,7 +248,9 @@ export function describeAction(recorded: Recorded, names: Names = IDS): ActInWor
   const done = { ...recorded, before: before ?? '', after: after ?? '', names };
   const did = typeof row?.did === 'function' ? row.did(done) : row?.did;
   const changed = after === null || (isRefusal && action !== 'replay') ? [] : [row?.more?.(done) ?? []].flat();
-  const sides = before === null || before === after ? after : [before, after ?? 'unknown'].join(' → ');
+  // The words of a right say it all, with names.
+  const sides =
+    row?.more === right ? null : before === null || before === after ? after : [before, after ?? 'unknown'].join(' → ');
   // Plain words are in the sentence already.
   const stored = [sides, subject].filter((each) => each !== null && !/^[\p{L}\s→:-]*$/u.test(each));
   return {

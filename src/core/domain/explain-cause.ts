@@ -61,7 +61,7 @@ const CAUSES: Table = {
   },
   platform_refuses_us: {
     says: 'the ordering platform denies us access: check ORDER_API_TOKEN',
-    inShort: 'platform refuses us',
+    inShort: 'platform denies us access',
     toDo: [{ say: CHECK_THE_TOKEN, run: 'expediter doctor --only platform' }],
   },
   platform_refuses_order: {
@@ -259,7 +259,7 @@ const CAUSES: Table = {
   },
   pos_refused_us: {
     says: 'the POS denies us access',
-    inShort: 'POS refuses us',
+    inShort: 'POS denies us access',
     toDo: (_cause, about) => [
       'Check at the POS that our access is still granted. Then store credentials that the POS accepts.',
       ...changeSettings(about),

@@ -117,13 +117,18 @@ const ORDERED = `json_build_object(
   'lines', jsonb_array_length(contents -> 'items'),
   'total', contents #> '{money,total}', 'currency', contents #>> '{money,currency}')`;
 
-const FIELDS: SqlOf<Ranked<BoardOrder>> = {
+/** SQL of a board's order, from `placements p`, `orders o` and `ORDERED_OF`. */
+export const BOARD_FIELDS: SqlOf<Ranked<BoardOrder>> = {
   ...ORDER_FIELDS,
   requestedAt: 'o.requested_at',
   estimatedAt: ESTIMATED_AT,
   endedAt: ENDED_AT,
   ordered: 'c.ordered',
 };
+
+export const ORDERED_OF = (id: string): string =>
+  `LEFT JOIN LATERAL (SELECT ${ORDERED} AS ordered FROM order_contents
+                      WHERE service_order_id = ${id} OFFSET 0) AS c ON true`;
 
 /**
  * Finds changed orders. First an order's row in `placements` changes, later its row in `orders`. The latest ended
@@ -166,7 +171,7 @@ const READ_BOARD = `
   SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon, to_json(now()) #>> '{}' AS at, each.*
   FROM (SELECT) AS once
   LEFT JOIN LATERAL (
-    SELECT ${jsonObject(FIELDS)} AS "order",
+    SELECT ${jsonObject(BOARD_FIELDS)} AS "order",
            o.ended_at IS NOT NULL AND p.finished_at IS NULL OR o.erased_at IS NOT NULL AND o.ended_at IS NULL
              -- The row of a refresh that succeeds is deleted.
              OR EXISTS (SELECT FROM refreshes r WHERE r.service_order_id = found.service_order_id
@@ -175,6 +180,5 @@ const READ_BOARD = `
           WHERE $1::xid8 IS NULL OR pg_snapshot_xmax(pg_current_snapshot()) > $1::xid8) AS found
     CROSS JOIN LATERAL (SELECT * FROM placements WHERE service_order_id = found.service_order_id OFFSET 0) AS p
     LEFT JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = found.service_order_id OFFSET 0) AS o ON true
-    LEFT JOIN LATERAL (SELECT ${ORDERED} AS ordered FROM order_contents
-                       WHERE service_order_id = found.service_order_id OFFSET 0) AS c ON true
+    ${ORDERED_OF('found.service_order_id')}
   ) AS each ON true`;

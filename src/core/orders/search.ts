@@ -5,21 +5,12 @@ import { jsonObject } from '../postgres/sql-rows.ts';
 import { ListedWebhook } from '../replay/list-webhooks.ts';
 import { findWebhook } from '../replay/stored-webhook.ts';
 import { readerOf, type Reader } from '../retention/pack-order.ts';
-import { ListedOrder, ORDER_FIELDS, withStep, type Ranked } from './list-orders.ts';
+import { withStep, type Ranked } from './list-orders.ts';
+import { BOARD_FIELDS, BoardOrder, ORDERED_OF } from './read-board.ts';
 import { NotDone } from '../operators/not-done.ts';
 import { KEYS, MEMBER_PHONE, PHONE_DIGITS, wordsOf } from './member-keys.ts';
 
-const FoundOrder = ListedOrder.pick({
-  serviceOrderId: true,
-  callOutCode: true,
-  locationId: true,
-  integration: true,
-  status: true,
-  placement: true,
-  signalledAt: true,
-}).meta({ id: 'FoundOrder' });
-
-export const FoundOrders = z.object({ orders: z.array(FoundOrder) });
+export const FoundOrders = z.object({ orders: z.array(BoardOrder) });
 export type FoundOrders = z.infer<typeof FoundOrders>;
 export const Found = FoundOrders.extend({
   locations: z.array(z.object({ locationId: z.string(), name: z.string().nullable() })),
@@ -147,13 +138,15 @@ async function findMember(
 
 /** Reads the newest orders. @param ids SQL of their ids. Its parameter `$2` has the locations */
 async function findOrders(pool: Reader, ids: string, values: unknown[]): Promise<FoundOrders> {
-  const { rows } = await pool.query<{ order: Ranked<ListedOrder> }>(
-    `SELECT ${jsonObject(ORDER_FIELDS)} AS "order"
-     FROM (${ids}) AS found (id)
-     CROSS JOIN LATERAL (SELECT * FROM placements WHERE service_order_id = found.id AND ${IS_WITHIN} OFFSET 0) AS p
-     LEFT JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = found.id OFFSET 0) AS o ON true
-     ORDER BY p.signalled_at DESC, found.id LIMIT ${MOST_FOUND}`,
+  const { rows } = await pool.query<{ order: Ranked<BoardOrder> }>(
+    `SELECT ${jsonObject(BOARD_FIELDS)} AS "order"
+     FROM (SELECT p.* FROM (${ids}) AS found (id)
+           CROSS JOIN LATERAL (SELECT * FROM placements WHERE service_order_id = found.id AND ${IS_WITHIN} OFFSET 0) AS p
+           ORDER BY p.signalled_at DESC, found.id LIMIT ${MOST_FOUND}) AS p
+     LEFT JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = p.service_order_id OFFSET 0) AS o ON true
+     ${ORDERED_OF('p.service_order_id')}
+     ORDER BY p.signalled_at DESC, p.service_order_id`,
     values,
   );
-  return FoundOrders.parse({ orders: rows.map(({ order }) => withStep(order)) });
+  return { orders: rows.map(({ order }) => withStep(order)) };
 }

@@ -10,7 +10,7 @@ import { Attention } from '../../core/orders/sample-attention.ts';
 import { failures } from './answers.ts';
 import { locationsWithin } from './guard-routes.ts';
 import { group } from '../../operators/requests.ts';
-import { STREAM_HEADERS } from '../format-event.ts';
+import { formatEvent, STREAM_HEADERS } from '../format-event.ts';
 import { openStream, RECHECK_MS, writeBoardEvents, type EventStream, type Shared } from './event-stream.ts';
 import type { OperatorDeps } from './operator-deps.ts';
 
@@ -19,6 +19,9 @@ const LiveQuery = z.strictObject({
   group,
   integration: Id.optional().meta({ description: 'Sent through this integration last.' }),
 });
+
+/** An event, because a browser hides comments from its page, which must notice a connection that is dead. */
+const HEARTBEAT = formatEvent({ event: 'heartbeat', data: {} });
 
 /** Mounts `GET /live`: the board as server-sent events, with the orders of all processes. */
 export function boardRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: Shared): void {
@@ -32,7 +35,7 @@ export function boardRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: 
         description:
           'Server-sent events without ids. A reconnect sends the whole board again. `reset`: discard all orders. ' +
           '`orders`: some orders; each replaces an earlier one with its `serviceOrderId`. `complete`, once: you have ' +
-          'the whole board. `attention`: the full list of what a person should check, sent when it changes. The ' +
+          'the whole board. `attention`: the full list of what a person should check, sent when it changes. `heartbeat`: every 10 s. The ' +
           'board has orders that have not ended (at most 20,000) and orders that ended within 24 hours (the newest ' +
           '2,000, without erased members). It has no member data. An order that leaves your filter is sent once more.',
         querystring: LiveQuery,
@@ -46,6 +49,7 @@ export function boardRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: 
                   asEvent('orders', BoardOrders),
                   asEvent('complete', BoardComplete),
                   asEvent('attention', Attention),
+                  asEvent('heartbeat', z.strictObject({})),
                 ]),
               },
             },
@@ -56,7 +60,7 @@ export function boardRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: 
     },
     async (request, reply) => {
       const { location, group, integration } = request.query;
-      const stream = openStream(scope, request, shared);
+      const stream = openStream(scope, request, shared, HEARTBEAT);
       if (group !== undefined) stream.onClose(endIfChanged(stream, deps.pool, group, request.ofGroup));
       stream.onClose(
         deps.watch(

@@ -33,17 +33,18 @@ export type Shared = {
 
 /** Time after which a reader reconnects. */
 const RETRY_MS = 2_000;
-const HEARTBEAT_MS = 15_000;
+/** The console says that it is not live after two missed heartbeats. */
+const HEARTBEAT_MS = 10_000;
 /** Maximum age of a stream. Without a maximum, the stream of a reader whose machine died would stay open for hours. */
 const MAX_AGE_MS = 15 * 60_000;
 /** How long the reader of an ended stream may read the last events. */
 const FLUSH_MS = 10_000;
 
 /**
- * Makes a stream of server-sent events. A comment is sent regularly, so that proxies do not close the stream as idle.
+ * Makes a stream of server-sent events. `beat` is sent regularly, so that proxies do not close the stream as idle.
  * The stream ends at its maximum age. Its reader then reconnects without a gap.
  */
-export function eventStream({ maxAgeMs = MAX_AGE_MS } = {}): EventStream {
+export function eventStream({ maxAgeMs = MAX_AGE_MS, beat = HEARTBEAT } = {}): EventStream {
   const body = new PassThrough();
   // Errors are ignored here, because the close event also reports a reader that has disconnected.
   body.on('error', () => {});
@@ -52,7 +53,7 @@ export function eventStream({ maxAgeMs = MAX_AGE_MS } = {}): EventStream {
   };
   const isBehind = (): boolean => body.writableNeedDrain;
   const heartbeat = setInterval(() => {
-    if (!isBehind()) write(HEARTBEAT);
+    if (!isBehind()) write(beat);
   }, HEARTBEAT_MS);
   heartbeat.unref();
   let cutOff: NodeJS.Timeout | undefined;
@@ -96,6 +97,7 @@ export function openStream(
   scope: FastifyInstance,
   request: FastifyRequest,
   { closing, now, streams }: Shared,
+  beat?: string,
 ): EventStream {
   const reader = operatorOf(request);
   const isOfSome = (each: Operator): boolean => locationsOf(each, 'viewer') !== null;
@@ -103,7 +105,7 @@ export function openStream(
   const own = ofSome.filter(({ kind, id }) => kind === reader.kind && id === reader.id);
   if (streams.size >= STREAMS_MAX || (isOfSome(reader) && (ofSome.length >= OF_SOME_MAX || own.length >= OF_ONE_MAX)))
     throw scope.httpErrors.serviceUnavailable('This process has too many open streams. Close one, or try again later.');
-  const stream = eventStream();
+  const stream = eventStream({ beat });
   streams.set(stream, reader);
   const recheck = async (): Promise<void> => {
     // If the reader can no longer be identified, `operator` is undefined and the stream is cut off.

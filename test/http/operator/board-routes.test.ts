@@ -31,6 +31,7 @@ const SHAPES: Record<string, z.ZodType> = {
   orders: z.object({ orders: z.array(BoardOrder.strict()) }),
   complete: BoardComplete,
   attention: Attention,
+  heartbeat: z.strictObject({}),
 };
 
 type Watched = ReadEvents & {

@@ -256,23 +256,23 @@ it('the timeline of an order has all events from the signal to the published mes
   await pos.stop();
 });
 
-it('an event stream sends a comment at intervals, and nothing after its end', async () => {
+it('an event stream sends its heartbeat every ten seconds, and nothing after its end', async () => {
   const beats = vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   onTestFinished(() => void vi.useRealTimers());
-  const stream = eventStream();
+  const stream = eventStream({ beat: ':beat\n' });
   let isClosed = false;
   stream.onClose(() => {
     isClosed = true;
   });
-  beats.advanceTimersByTime(40_000);
+  beats.advanceTimersByTime(20_000);
   stream.end();
-  // While its reader has not taken what waits, a comment is due again.
+  // While its reader has not taken what waits, a heartbeat is due again.
   beats.advanceTimersByTime(40_000);
   let heard = '';
   stream.body.on('data', (chunk: Buffer) => {
     heard += chunk.toString();
   });
   await until(() => isClosed);
-  expect(heard).toBe('retry: 2000\n:\n:\n');
+  expect(heard).toBe('retry: 2000\n:beat\n:beat\n');
   expect(stream.body.errored).toBeNull();
 });
