@@ -265,7 +265,7 @@ describe('an order with a cancellation', () => {
   });
 });
 
-it('a test order is marked, and no member is told of it', async () => {
+it('a test order is marked, and no member is shown', async () => {
   pass.pos.behave = () => ({ status: 422 });
   const { page } = await pass.open('/console/locations/club-1');
   await press(page, 'Place a test order …');
