@@ -224,7 +224,7 @@ async function untilHeard(system: System): Promise<void> {
     );
     return unwritten.length === 0;
     // It is written every ten seconds.
-  }, 15_000);
+  }, 60_000);
 }
 
 function orderOf(about: {
