@@ -7,7 +7,6 @@ import type { PlacementCause, Problem } from '../domain/placement-cause.ts';
 import {
   WrongLocation,
   findLocation,
-  canCancel,
   posAccount,
   type Location,
   type DecryptSettings,
@@ -39,7 +38,7 @@ export async function cancelAtPos(deps: CancelDeps, claim: CancelClaim): Promise
   if (state === 'asked' || (state === 'in_doubt' && provider.deduplicatesCancels !== true)) {
     return readBack(deps, { ...claim, order }, location, ref, state);
   }
-  if (!canCancel(location)) return byPhone({ code: 'pos_cannot_cancel' });
+  if (provider.cancelOrder === undefined) return byPhone({ code: 'pos_cannot_cancel' });
   const call = await callProvider(
     deps,
     claim,

@@ -455,15 +455,6 @@ describe('a cancellation at the POS', () => {
     expect(await lastTold(id)).toBe('sent requested');
   });
 
-  it('a cancel that the settings do not allow is done by phone, and no request is recorded', async () => {
-    await system.addLocation('no-cancels', { account: 'without cancels' }, 'exact');
-    const { order, id } = await sentAt('no-cancels');
-    await cancel(order);
-    expect(await cancellation(id)).toMatchObject({ state: 'by_phone', cause: { code: 'pos_cannot_cancel' } });
-    const calls = await system.query('SELECT call FROM placement_attempts WHERE service_order_id = $1', [id]);
-    expect(calls).toEqual([{ call: 'createOrder' }]);
-  });
-
   it('after the location changes to another account of its POS, the new account is not asked to cancel', async () => {
     await system.addLocation('moving', { account: 'one' }, 'exact');
     const { order, id } = await sentAt('moving');

@@ -83,13 +83,7 @@ export async function startTills() {
     const nth = tills.cancels.filter((each) => each.serviceOrderId === serviceOrderId).length;
     return give(tills.cancel === undefined ? 'cancelled' : tills.cancel(serviceOrderId, nth));
   };
-  const exact: Provider = {
-    ...mute,
-    integration: 'exact',
-    cancelOrder,
-    canCancel: (settings) => (settings as { account?: string }).account !== 'without cancels',
-    deduplicatesCancels: true,
-  };
+  const exact: Provider = { ...mute, integration: 'exact', cancelOrder, deduplicatesCancels: true };
   const blind: Provider = { ...mute, integration: 'blind', deduplicates: false, cancelOrder };
   const asked: Provider = {
     ...blind,
