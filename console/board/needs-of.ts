@@ -248,7 +248,7 @@ function ofOrder({ order, id, trouble, signalledAt, endedAt, neededFrom }: Ticke
   return {
     key: `${trouble}:${id}`,
     ...ofNamed(order),
-    // Who reads it aloud must not have the food cooked twice.
+    // Somebody may read it to the kitchen, which must not cook the order twice.
     brief: placeAnd(
       order,
       why,
@@ -307,7 +307,7 @@ function ofHeld(held: readonly Ticket[], isTaken: (ticket: Ticket) => boolean): 
   const keyOf = (ticket: Ticket): string =>
     isTaken(ticket) ? ticket.id : [ticket.order.locationId, ticket.order.cause?.code].filter(Boolean).join(':');
   return [...Map.groupBy(held, keyOf)].flatMap(([key, all]) => {
-    const [newest = all[0], ...others] = all.toSorted((one, other) => other.signalledAt - one.signalledAt);
+    const [newest, ...others] = all.toSorted((one, other) => other.signalledAt - one.signalledAt);
     const { locationId = null } = newest?.order ?? {};
     if (newest === undefined || others.length === 0 || locationId === null) return all.map(ofOrder);
     const orders = many(all.length, 'order');

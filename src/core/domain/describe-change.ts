@@ -24,20 +24,18 @@ export function fieldInWords(field: string): string {
 /** Describes a change without its field. A hidden or a long value is only `set` or `changed`. */
 export function whatChanged({ field, before, after }: Change, names = IDS): string {
   if (after === null) return 'removed';
-  const [was, is] = [before, after].map((text) =>
-    field === 'integration' && text !== null
-      ? names.vendor(text)
-      : field === 'country'
-        ? countryOf(text)
-        : valueInWords(text),
-  );
+  const [was, is] = [before, after].map((text) => {
+    if (field === 'integration' && text !== null) return names.vendor(text);
+    return field === 'country' ? countryOf(text) : valueInWords(text);
+  });
   if (before === null) return is ?? 'set';
   return was === undefined || is === undefined || was === is ? 'changed' : `${was} → ${is}`;
 }
 
-const COUNTRIES = new Intl.DisplayNames('en', { type: 'region' });
 const countryOf = (text: string | null): string | undefined =>
-  text !== null && /^[A-Z]{2}$/.test(text) ? COUNTRIES.of(text) : valueInWords(text);
+  text !== null && /^[A-Z]{2}$/.test(text)
+    ? new Intl.DisplayNames('en', { type: 'region' }).of(text)
+    : valueInWords(text);
 
 /** Writes JSON without its brackets. @returns undefined if the value is hidden, or is JSON that was cut off */
 export function valueInWords(text: string | null): string | undefined {
