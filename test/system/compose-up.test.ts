@@ -133,13 +133,17 @@ const report = (serviceOrderId: string) => ({
 });
 
 /** The status of an answer and the id of the stored webhook, or the error of the connection. */
-type Answer = { status: number | string; id?: string };
-const sendWebhook = (): Promise<Answer> =>
-  atPublic(webhook, report('unknown')).then(
-    ({ status, text }) =>
-      status === 200 ? { status, id: (JSON.parse(text) as { webhookId: string }).webhookId } : { status },
-    (error: NodeJS.ErrnoException) => ({ status: error.code ?? error.message }),
+type Answer = { status: number | string; id?: string; at: string };
+const sendWebhook = (): Promise<Answer> => {
+  const at = new Date().toISOString();
+  return atPublic(webhook, report('unknown')).then(
+    ({ status, text }) => {
+      if (status === 200) return { status, id: (JSON.parse(text) as { webhookId: string }).webhookId, at };
+      return { status, at: `${at} ${text === '' ? 'by Caddy' : 'by the service'}` };
+    },
+    (error: NodeJS.ErrnoException) => ({ status: error.code ?? error.message, at }),
   );
+};
 
 /** Sends webhooks at a constant rate until the work has ended, and at least this many. */
 async function whileSending(work: () => Promise<unknown>, atLeast = PER_SECOND): Promise<Answer[]> {
@@ -165,7 +169,9 @@ function countOf(answers: Answer[]): Record<string, number> {
 /** A webhook is answered 200 only if it is stored, and otherwise 500 or, while Caddy restarts, not at all. */
 async function expectKept(answers: Answer[], about: { of: string; mayRefuse?: boolean }): Promise<void> {
   const counts = countOf(answers);
-  process.stdout.write(`${about.of}: ${JSON.stringify(counts)}\n`);
+  const [first, ...others] = answers.filter(({ status }) => status !== 200);
+  const failed = first === undefined ? '' : `, from ${first.at} to ${(others.at(-1) ?? first).at}`;
+  process.stdout.write(`${about.of}: ${JSON.stringify(counts)}${failed}\n`);
   const answered = Object.keys(counts).filter((status) => about.mayRefuse !== true || /^\d+$/.test(status));
   expect(answered.filter((status) => status !== '200' && status !== '500')).toEqual([]);
   const ids = await succeed(
@@ -473,8 +479,8 @@ describe('the upgrade of the page', () => {
       process.stdout.write(`the upgrade took ${Math.round((Date.now() - began) / 1_000)} s\n`);
       await untilHealthy();
     }, 1_500);
-    expect(countOf(answers)).toEqual({ 200: answers.length });
     await expectKept(answers, { of: 'upgrade' });
+    expect(countOf(answers)).toEqual({ 200: answers.length });
     const after = await processes();
     for (const id of before.trim().split('\n')) expect(after).not.toContain(id);
     expect(await caddysConfig()).toContain('"11"');

@@ -78,7 +78,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     noticedBy: vitest('test/identity/follow-token.test.ts', 'is refused with'),
   },
   'an event is applied to orders of its own location only': {
-    edits: { 'event-location': [/ AND .*/, ''], 'event-location-of-one': [/ AND .*/, ''] },
+    edits: { 'event-location': [/ AND .*/, ''], 'event-location-of-plain': [/ AND .*/, ''] },
     noticedBy: chaos('foreign'),
   },
   'no file of another installation is taken as a part of the archive': {
@@ -90,15 +90,15 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     noticedBy: vitest('test/core/retention/archive.test.ts', 'has other orders'),
   },
   'only a higher rank moves an order': {
-    edits: { 'higher-rank': [/>/, '<>'], 'higher-rank-of-one': [/>/, '<>'] },
+    edits: { 'higher-rank': [/>/, '<>'], 'higher-rank-of-plain': [/>/, '<>'] },
     noticedBy: chaos('reorder,delay'),
   },
   'the row lock on orders': {
-    edits: { 'order-lock': REMOVED, 'order-lock-of-one': REMOVED },
+    edits: { 'order-lock': REMOVED, 'order-lock-of-plain': REMOVED },
     noticedBy: vitest('test/core/statuses/return-journey.test.ts', '20 copies of one webhook'),
   },
   'orders are locked in the order of their keys': {
-    edits: { 'locked-by-key': REMOVED },
+    edits: { 'locked-by-key': REMOVED, 'plain-locked-by-key': [/ORDER BY \w+/, ''] },
     noticedBy: vitest('test/core/statuses/apply-webhooks.test.ts', 'in opposite order'),
   },
   'a location is polled by one process, once a minute': {
@@ -147,7 +147,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
         /\$\{(applyingEvents\(.*?\))\}/,
         "${$1.replace(/(INSERT INTO outbox[^]*?WHERE )/, '$$1false AND ')}",
       ],
-      'outbox-of-one': [/outcome/, 'false AND outcome'],
+      'outbox-of-plain': [/outcome/, 'false AND outcome'],
       'outbox-later': [/^/, OUTBOX],
     },
     noticedBy: chaos('commit'),
@@ -467,6 +467,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   'an event sees the POS ids from the events before it in its batch': {
     edits: { 'linked-in-batch': [/: \w+\(\w+\)(\s*\?)/, ': false$1'] },
     noticedBy: vitest('test/core/statuses/batch-as-one-by-one.test.ts', 'claim one POS id'),
+  },
+  'the short statement applies all of its webhooks or none': {
+    edits: { 'all-plain': [/`.*`/, "'true '"] },
+    noticedBy: vitest('test/core/statuses/batch-as-one-by-one.test.ts', 'of batches with one plain event'),
   },
   'two batches do not store one POS id for two orders': {
     edits: { 'links-of-one-order': [/THEN 0/, 'THEN 1'] },

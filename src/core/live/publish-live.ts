@@ -19,10 +19,11 @@ export type Publish = (message: LiveMessage, spanId: string) => Promise<string |
 /** Maximum number of messages under way. Each needs its own request, because a request has one ordering key. */
 const UNDER_WAY = 200;
 /**
- * Time from one claim to the next, so that a claim deletes and claims several rows. A statement for each message would
- * take more processor time than the message.
+ * One claim deletes and claims several rows: a statement for each message would take more processor time than the message.
+ * A message that is out may wait longer for its deletion than a new one for its claim. But not long: only its process can
+ * send the order's next one meanwhile.
  */
-const CLAIM_EVERY_MS = 15;
+const GATHER = { everyMs: 15, doneMs: 50 };
 /** SQL of whether there may be a message of another process, or one that is tried again. */
 export const MESSAGES_WAIT = 'EXISTS (SELECT FROM outbox)';
 /** The longest wait that a receiver may ask for. */
@@ -83,7 +84,6 @@ export function publishLive(deps: {
   let published: OutboxRow[] = [];
   let failuresInARow = 0;
   const isDown = (): boolean => failuresInARow >= DOWN_AFTER;
-  let claimedAt = -Infinity;
   /** While the way is down, nothing is claimed before this time. Each rest is longer than the one before. */
   let restUntil = -Infinity;
   let rests = 0;
@@ -91,10 +91,7 @@ export function publishLive(deps: {
   let isStopping = false;
 
   const claim = async (): Promise<OutboxRow[]> => {
-    const restMs = claimedAt + CLAIM_EVERY_MS - performance.now();
-    if (restMs > 0) await sleep(restMs);
-    claimedAt = performance.now();
-    // Messages ended during the rest. What is down must not cost more the more messages wait.
+    // What is down must not cost more the more messages wait.
     // guard: one-while-down
     const most = isDown() ? 1 : UNDER_WAY;
     const isWaiting = isStopping || performance.now() < restUntil;
@@ -161,6 +158,7 @@ export function publishLive(deps: {
 
   const loop = workLoop({
     capacity: UNDER_WAY,
+    gather: GATHER,
     poll: () => whenDue(deps.pool, MESSAGES_WAIT),
     claim,
     work: relayInPlace,

@@ -84,9 +84,12 @@ export type WorkLoop = {
  * logged once, because an outage of Postgres takes minutes.
  * @param about.poll returns milliseconds until the next claim, or what resolves when there may be work. See `whenDue`.
  *   With Infinity the loop sleeps until it is woken
+ * @param about.gather for small pieces, which one claim takes all: the least time from one claim to the next, and the time
+ *   for which a piece that is done waits for another claim. Without it, a claim follows each claim that found something
  */
 export function workLoop<Piece>(about: {
   capacity: number;
+  gather?: { everyMs: number; doneMs: number };
   poll: () => number | Promise<void>;
   claim: (limit: number) => Promise<Piece[]>;
   /** Must handle its own errors. */
@@ -100,7 +103,13 @@ export function workLoop<Piece>(about: {
   let isFailing = false;
   let woken = Promise.withResolvers<void>();
   let polling: Promise<void> | undefined;
+  let claimedAt = -Infinity;
+  let wakesSoon: NodeJS.Timeout | undefined;
   const wake = (): void => woken.resolve();
+  const wakeAfterDone = (): void => {
+    if (about.gather === undefined || underWay.size >= about.capacity - 1) wake();
+    else wakesSoon ??= setTimeout(wake, about.gather.doneMs);
+  };
 
   const rest = async (): Promise<void> => {
     // A claim that failed may have been committed. Then nothing is due until its leases expire.
@@ -117,11 +126,16 @@ export function workLoop<Piece>(about: {
 
   const run = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
+      const restMs = claimedAt + (about.gather?.everyMs ?? 0) - performance.now();
+      if (restMs > 0) await new Promise((resolve) => setTimeout(resolve, restMs));
+      claimedAt = performance.now();
       // Set before the claim, so that a wake-up during it is not missed.
       woken = Promise.withResolvers<void>();
+      clearTimeout(wakesSoon);
+      wakesSoon = undefined;
       let pieces: Piece[] = [];
+      const limit = about.capacity - underWay.size;
       try {
-        const limit = about.capacity - underWay.size;
         if (limit > 0) {
           pieces = await about.claim(limit);
           isFailing = false;
@@ -133,13 +147,15 @@ export function workLoop<Piece>(about: {
       for (const piece of pieces) {
         const working: Promise<void> = about.work(piece).finally(() => {
           underWay.delete(working);
-          wake();
+          wakeAfterDone();
         });
         underWay.add(working);
       }
-      if (pieces.length === 0 || underWay.size >= about.capacity) await rest();
+      const hasAll = pieces.length < (about.gather === undefined ? 1 : limit);
+      if (hasAll || underWay.size >= about.capacity) await rest();
     }
     await Promise.all(underWay);
+    clearTimeout(wakesSoon);
   };
 
   let running: Promise<void> | undefined;

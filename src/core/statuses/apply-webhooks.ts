@@ -13,7 +13,7 @@ import { RANK_END, RANK_FAILED, RANK_SENT, rankOf } from '../domain/lifecycle.ts
 import type { StatusEvent } from '../domain/order.ts';
 import { hearingReports } from '../kitchens/pos-pauses.ts';
 import { insertOutbox, nextSequence } from '../live/outbox.ts';
-import { rowParameters, unnestRows, type Column } from '../postgres/sql-rows.ts';
+import { columnOf, oneRow, unnestRows, type Column } from '../postgres/sql-rows.ts';
 import {
   APPLIED,
   DUPLICATE,
@@ -213,66 +213,95 @@ const APPLY_DETAILED = applyStatement({ hasDetails: true });
 const APPLY_LINKING = applyStatement({ linksIds: true, hasDetails: true });
 const APPLY_REPORTS = applyStatement({ linksIds: true, hasDetails: true, reports: true });
 
-const ONE_WEBHOOK = rowParameters(STORED);
-const PLAIN = ['service_order_id', 'provider_order_id', 'rank', 'status', 'native_status', 'reason', 'occurred_at'];
-const ONE_EVENT = rowParameters(
-  EVENT_COLUMNS.filter(([name]) => PLAIN.includes(name)),
-  ONE_WEBHOOK.next,
-);
-const { $: webhook } = ONE_WEBHOOK;
-const { $: event } = ONE_EVENT;
+/** One webhook that is not plain makes all of its batch be applied by the long statement: in a large batch it is likely. */
+const PLAIN_MAX = 16;
+
+/** A webhook whose only event is plain. */
+type PlainWebhook = { webhook: TranslatedWebhook; event: PlacedEvent };
+const PLAIN_EVENT = [
+  'service_order_id',
+  'provider_order_id',
+  'rank',
+  'status',
+  'native_status',
+  'reason',
+  'occurred_at',
+];
+const PLAIN_COLUMNS = [
+  ...STORED.map((column) => columnOf(column, ({ webhook }: PlainWebhook) => webhook)),
+  ...EVENT_COLUMNS.filter(([name]) => PLAIN_EVENT.includes(name)).map((column) =>
+    columnOf(column, ({ event }: PlainWebhook) => event, 'event_'),
+  ),
+];
+const PLAIN = unnestRows(PLAIN_COLUMNS);
+const ONE_PLAIN = oneRow(PLAIN_COLUMNS);
 
 /**
- * Stores one webhook with one event, if that is all there is to do: the order is open at the POS and named by our id, and
- * no POS id is learnt. Most webhooks of a quiet installation come alone and are so, and Postgres takes half as long to start
- * this statement. Its result is that of `applyStatement`; without a row it did nothing.
+ * Stores webhooks with one event each, if that is all there is to do: each order is another, is open at the POS and named
+ * by our id, and no POS id is learnt. Most small batches are so, and Postgres takes half as long to start this statement.
+ * Its result is that of `applyStatement`; without a result it did nothing.
+ * @param rows SQL of the webhooks, in the order in which their orders are locked
+ * @param all SQL that is true if `o` has all of them
  */
-const APPLY_ONE = `
+const applyPlainStatement = (rows: string, all: string): string => `
 WITH o AS MATERIALIZED (
-  SELECT service_order_id, rank, provider_order_id, ${nextSequence('sequence')} AS next,
-         -- guard: higher-rank-of-one
-         CASE WHEN ${event('rank')} > rank THEN ${APPLIED} WHEN ${event('rank')} = rank THEN ${DUPLICATE} ELSE ${STALE} END AS outcome,
-         ${event('reason')} IS NOT NULL AND reason IS NULL AS explains
-  FROM orders
-  -- guard: event-location-of-one
-  WHERE service_order_id = ${event('service_order_id')} AND location_id = ${webhook('location_id')}
-    AND rank >= ${RANK_SENT} AND rank < ${RANK_END} AND ended_at IS NULL AND erased_at IS NULL
-    AND (${event('provider_order_id')} IS NULL
-         OR provider_order_id = ${event('provider_order_id')} AND integration = ${webhook('integration')})
-  -- guard: order-lock-of-one
-  FOR UPDATE
+  SELECT d.*, o.*, ${nextSequence('order_sequence')} AS next,
+         -- guard: higher-rank-of-plain
+         CASE WHEN event_rank > order_rank THEN ${APPLIED} WHEN event_rank = order_rank THEN ${DUPLICATE} ELSE ${STALE} END AS outcome_code,
+         event_reason IS NOT NULL AND order_reason IS NULL AS explains
+  FROM ${rows} CROSS JOIN LATERAL (
+    SELECT rank AS order_rank, sequence AS order_sequence, reason AS order_reason, provider_order_id AS order_pos_id
+    FROM orders
+    -- guard: event-location-of-plain
+    WHERE service_order_id = event_service_order_id AND orders.location_id = d.location_id
+      AND rank >= ${RANK_SENT} AND rank < ${RANK_END} AND ended_at IS NULL AND erased_at IS NULL
+      AND (event_provider_order_id IS NULL
+           OR provider_order_id = event_provider_order_id AND orders.integration = d.integration)
+    -- guard: order-lock-of-plain
+    FOR UPDATE
+  ) AS o
+), r AS ${all === 'true' ? 'NOT ' : ''}MATERIALIZED (
+  SELECT * FROM o WHERE ${all}
 ), history AS (
   INSERT INTO status_events (service_order_id, webhook_id, status, native_status, outcome, sequence, provider_order_id, reason, occurred_at)
-  SELECT service_order_id, ${webhook('id')}, ${event('status')}, ${event('native_status')}, ${OUTCOME_BY_CODE}[outcome],
-         CASE WHEN outcome = ${APPLIED} THEN next END, ${event('provider_order_id')}, ${event('reason')}, ${event('occurred_at')}::timestamptz
-  FROM o
+  SELECT event_service_order_id, id, event_status, event_native_status, ${OUTCOME_BY_CODE}[outcome_code],
+         CASE WHEN outcome_code = ${APPLIED} THEN next END, event_provider_order_id, event_reason, event_occurred_at::timestamptz
+  FROM r
 ), updated AS (
   UPDATE orders
-  SET rank = greatest(orders.rank, ${event('rank')}), sequence = CASE WHEN o.outcome = ${APPLIED} THEN o.next ELSE orders.sequence END,
-      reason = CASE WHEN o.outcome = ${APPLIED} THEN coalesce(${event('reason')}, orders.reason) ELSE ${event('reason')} END,
-      updated_at = now(), ended_at = CASE WHEN ${event('rank')} >= ${RANK_END} THEN now() END
-  FROM o
-  WHERE orders.service_order_id = o.service_order_id
-    AND (o.outcome = ${APPLIED} OR o.outcome = ${DUPLICATE} AND explains)
+  SET rank = greatest(orders.rank, event_rank), sequence = CASE WHEN outcome_code = ${APPLIED} THEN next ELSE sequence END,
+      reason = CASE WHEN outcome_code = ${APPLIED} THEN coalesce(event_reason, orders.reason) ELSE event_reason END,
+      updated_at = now(), ended_at = CASE WHEN event_rank >= ${RANK_END} THEN now() END
+  FROM r
+  WHERE service_order_id = event_service_order_id
+    AND (outcome_code = ${APPLIED} OR outcome_code = ${DUPLICATE} AND explains)
 ), live AS (
   ${insertOutbox({
-    serviceOrderId: 'service_order_id',
+    serviceOrderId: 'event_service_order_id',
     sequence: 'next',
-    rank: event('rank'),
-    providerOrderId: `coalesce(${event('provider_order_id')}, provider_order_id)`,
-    reason: event('reason'),
-    occurredAt: `${event('occurred_at')}::timestamptz`,
-    firstReceivedAt: webhook('first_received_at'),
+    rank: 'event_rank',
+    providerOrderId: 'coalesce(event_provider_order_id, order_pos_id)',
+    reason: 'event_reason',
+    occurredAt: 'event_occurred_at::timestamptz',
+    firstReceivedAt: 'first_received_at',
   })}
-  -- guard: outbox-of-one
-  FROM o WHERE outcome = ${APPLIED}
+  -- guard: outbox-of-plain
+  FROM r WHERE outcome_code = ${APPLIED}
 ), kept AS (
   INSERT INTO webhooks (day, service_order_id, outcome, ${STORED.map(([name]) => name).join(', ')})
-  SELECT (${webhook('received_at')} AT TIME ZONE 'UTC')::date, service_order_id, ${OUTCOME_BY_CODE}[outcome],
-         ${STORED.map(([name]) => (['headers', 'cause'].includes(name) ? `${webhook(name)}::jsonb` : webhook(name))).join(', ')}
-  FROM o
+  SELECT (received_at AT TIME ZONE 'UTC')::date, event_service_order_id, ${OUTCOME_BY_CODE}[outcome_code],
+         ${STORED.map(([name]) => (['headers', 'cause'].includes(name) ? `${name}::jsonb` : name)).join(', ')}
+  FROM r
 )
-SELECT outcome FROM o`;
+SELECT outcome_code FROM r ORDER BY nth`;
+
+const APPLY_ONE = applyPlainStatement(ONE_PLAIN.as('d'), 'true');
+const APPLY_PLAIN = applyPlainStatement(
+  // guard: plain-locked-by-key
+  `(SELECT * FROM ${PLAIN.as('d')} ORDER BY event_service_order_id) AS d`,
+  // guard: all-plain
+  `(SELECT count(*) FROM o) = cardinality(${PLAIN.array('id')})`,
+);
 
 export async function applyWebhooks(client: ClientBase, webhooks: readonly TranslatedWebhook[]): Promise<Applied> {
   // Webhooks with events come first, so that the array of their outcomes, by webhook number, has no gaps.
@@ -291,17 +320,20 @@ export async function applyWebhooks(client: ClientBase, webhooks: readonly Trans
   const reports = without.flatMap((webhook, index): LocationReport[] =>
     (webhook.kitchen ?? webhook.revokedAt) === undefined ? [] : [{ nth: withEvents.length + index + 1, webhook }],
   );
-  const [one] = stored;
-  const [event] = arrived;
-  if (stored.length === 1 && one !== undefined && arrived.length === 1 && event !== undefined && isPlain(event)) {
-    const values = [...ONE_WEBHOOK.values(one), ...ONE_EVENT.values(event)];
-    const { rows } = await client.query<{ outcome: number }>({ name: 'apply-one-webhook', text: APPLY_ONE, values });
-    if (rows[0] !== undefined) {
-      const outcome = outcomeOf(rows[0].outcome);
+  const plain = plainOf(stored, arrived);
+  if (plain !== undefined) {
+    const [one] = plain;
+    const query =
+      plain.length === 1 && one !== undefined
+        ? { name: 'apply-one-webhook', text: APPLY_ONE, values: ONE_PLAIN.values(one) }
+        : { name: 'apply-plain-webhooks', text: APPLY_PLAIN, values: PLAIN.values(plain) };
+    const { rows } = await client.query<{ outcome_code: number }>(query);
+    const outcomes = rows.map((row) => outcomeOf(row.outcome_code));
+    if (outcomes.length > 0) {
       return {
-        webhooks: [outcome],
-        events: [outcome],
-        serviceOrderIds: [event.event.serviceOrderId],
+        webhooks: outcomes,
+        events: outcomes,
+        serviceOrderIds: arrived.map(({ event }) => event.serviceOrderId),
         conflicts: [],
         awaited: [],
       };
@@ -356,7 +388,16 @@ export async function applyWebhooks(client: ClientBase, webhooks: readonly Trans
 const hasDetails = ({ reasonDetails, estimate, tracking }: PlacedEvent): boolean =>
   (reasonDetails ?? estimate ?? tracking) !== null;
 
-const isPlain = (placed: PlacedEvent): boolean => !hasDetails(placed) && placed.event.serviceOrderId !== undefined;
+/** @returns each webhook with its event, if `APPLY_PLAIN` may apply them */
+function plainOf(stored: readonly TranslatedWebhook[], arrived: readonly PlacedEvent[]): PlainWebhook[] | undefined {
+  if (stored.length !== arrived.length || stored.length > PLAIN_MAX || arrived.some(hasDetails)) return undefined;
+  const plain = arrived.flatMap((event, index): PlainWebhook[] => {
+    const webhook = stored[index];
+    return webhook?.id === event.webhookId ? [{ webhook, event }] : [];
+  });
+  const orders = new Set(arrived.map(({ event }) => event.serviceOrderId));
+  return plain.length === orders.size && plain.length > 0 && !orders.has(undefined) ? plain : undefined;
+}
 
 function earlier(one: Date, other: Date): Date {
   return one < other ? one : other;

@@ -249,4 +249,21 @@ describe('events in one batch have the same result as one by one', () => {
       expect(effectOf(all), words).toEqual(effectOf(await oneByOne(`one-${nth}-`, sequence)));
     }
   });
+
+  it(`for ${SEQUENCES} random sequences of batches with one plain event for each order (SEED=${SEED})`, async () => {
+    const plain = said.map(({ order, posId, status, reason, occurredAt }): Said => {
+      const known = order === 'c' || posId === 's' ? posId : undefined;
+      return { order: order ?? 'b', posId: known, status, reason, occurredAt };
+    });
+    const batch = fc.uniqueArray(plain, { selector: ({ order }) => order, minLength: 2, maxLength: 5 });
+    const batches = fc.array(batch, { minLength: 1, maxLength: 4 });
+    for (const [nth, sequence] of fc.sample(batches, { numRuns: SEQUENCES, seed: SEED }).entries()) {
+      const [all, each] = [`plain-${nth}-`, `plain-each-${nth}-`];
+      const webhooks = (world: string) => sequence.map((events) => events.map((event) => webhook(world, [event])));
+      const alone = webhooks(each).flatMap((batch) => batch.map((one) => [one]));
+      expect(await tell(all, webhooks(all)), `SEED=${SEED} told ${JSON.stringify(sequence)}`).toEqual(
+        await tell(each, alone),
+      );
+    }
+  });
 });
