@@ -1,7 +1,7 @@
 import { Agent } from 'node:http';
 import { postWithAgent, type Posted } from './post-with-agent.ts';
 
-/** Requests by their answer's status. `none`: the connection broke; `held`: due and never sent, since too many waited. */
+/** Requests by what `postWithAgent` returned. `held`: due and never sent, since too many waited. */
 export type Answers = Record<string, number>;
 
 const SOCKETS = 1_000;
