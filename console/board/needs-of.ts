@@ -79,6 +79,8 @@ const GROUPS: Readonly<Record<NeedKind, readonly [title: string, tone: NeedGroup
   contacts: ['Restaurants not notified', 'warn', 'Call, and correct the contact.'],
   dropped: ['Dropped webhooks', 'warn', 'Fix the reason, then replay.'],
 };
+/** What a POS without a valid token needs before a call helps. */
+const NO_TOKEN = 'It has no token to report with. Make one.';
 /** Groups for which nobody calls a restaurant. */
 const NO_CALL: readonly NeedKind[] = ['unnotified', 'left_out'];
 
@@ -139,7 +141,7 @@ type About = { cases: ReadonlyMap<string, BoardCase>; now: number; more: number 
 
 /** @param about.more the number of needs that are not listed */
 function groupOf(kind: NeedKind, all: readonly Need[], { cases, now, more }: About): NeedGroup {
-  const [title, tone, hint] = GROUPS[kind];
+  const [title, tone, usual] = GROUPS[kind];
   const [needs, hidden]: [Need[], Need[]] = [[], []];
   for (const need of all) {
     const { subject, since, newest = since } = need;
@@ -149,7 +151,17 @@ function groupOf(kind: NeedKind, all: readonly Need[], { cases, now, more }: Abo
     list.push(holder && takenAt ? { ...need, taken: { holder, takenAt, givenBy } } : need);
   }
   const ways = { isWide: kind === 'unnotified', isCall: !NO_CALL.includes(kind) };
-  return { kind, title, tone, hint, ...ways, needs, hidden, count: sum(needs) + more };
+  const lackAll = needs.length > 0 && needs.every(({ brief }) => brief.includes(NO_TOKEN));
+  return {
+    kind,
+    title,
+    tone,
+    hint: lackAll ? 'Make a token.' : usual,
+    ...ways,
+    needs,
+    hidden,
+    count: sum(needs) + more,
+  };
 }
 
 function sum(counted: readonly { count: number }[]): number {
@@ -207,12 +219,14 @@ function ofUnreachable({ locationId, integration, since }: Attention['unreachabl
   };
 }
 
-function ofSilent({ locationId, sent, oldestSentAt }: Attention['silent'][number]): Need {
+function ofSilent({ locationId, sent, oldestSentAt, hasToken }: Attention['silent'][number]): Need {
+  // A process of the previous version does not send it.
+  const lack = hasToken === false ? [NO_TOKEN] : [];
   return {
     key: `silent:${locationId}`,
     ...ofLocation(locationId),
-    brief: [`${many(sent, 'ticket')} without a report`],
-    detail: `${many(sent, 'ticket')} sent, and the POS has sent nothing since`,
+    brief: [`${many(sent, 'ticket')} without a report`, ...lack],
+    detail: [`${many(sent, 'ticket')} sent, and the POS has sent nothing since`, ...lack].join('. '),
     since: Date.parse(oldestSentAt),
   };
 }

@@ -28,11 +28,13 @@ export function useAlarms(locationId: string): Alarm[] {
   return needsOf(NO_ORDERS, attention, filter, tenSeconds.value).flatMap(({ tone, needs, hidden }) =>
     [...needs, ...hidden].filter(isSilent).map((need) => ({
       tone: hidden.includes(need) ? 'plain' : tone,
-      what: need.brief.join(' '),
+      what: need.brief[0] ?? '',
       since: new Date(need.since).toISOString(),
     })),
   );
 }
+
+const LACKS_TOKEN = ' It has no valid token, so its POS can report nothing. Make one under Connection.';
 
 /** Why the location is on the board, and whom to call. */
 export function AlarmBanner({ alarm, location }: { alarm: Alarm; location: ShownLocation | undefined }) {
@@ -41,7 +43,8 @@ export function AlarmBanner({ alarm, location }: { alarm: Alarm; location: Shown
     <div class={`apart orders-banner ${tone}`}>
       <div>
         <p class="orders-sentence">
-          {what} since <Time at={since} />.{tone !== 'plain' && ' Call the restaurant.'}
+          {what} since <Time at={since} />.
+          {tone !== 'plain' && (location?.validTokens === 0 ? LACKS_TOKEN : ' Call the restaurant.')}
         </p>
         {location !== undefined && <Contacts {...location} />}
       </div>

@@ -54,7 +54,7 @@ const ATTENTION: Attention = {
     },
   ],
   unreachable: [{ locationId: 'club-4', integration: 'acme', since: AT }],
-  silent: [{ locationId: 'club-3', integration: null, lastSeenAt: null, sent: 3, oldestSentAt: AT }],
+  silent: [{ locationId: 'club-3', integration: null, lastSeenAt: null, sent: 3, oldestSentAt: AT, hasToken: true }],
 };
 
 type Lists = Parameters<typeof needsOf>[0];
@@ -106,6 +106,30 @@ describe('the list of what needs a person', () => {
       '1,000 webhooks of square: wrong signature',
       '1 webhook of standard',
     ]);
+  });
+
+  it('says of a silent location without a token what it needs before a call helps', () => {
+    const silentOf = (...lacking: boolean[]): NeedGroup | undefined =>
+      needs(
+        {},
+        {
+          ...NO_ATTENTION,
+          silent: lacking.map((lacks, nth) => {
+            const place = { locationId: `club-${nth}`, integration: null, lastSeenAt: null, hasToken: !lacks };
+            return { ...place, sent: 1, oldestSentAt: AT };
+          }),
+        },
+      )[0];
+    const lacks = 'It has no token to report with. Make one.';
+    expect(silentOf(true)).toMatchObject({
+      hint: 'Make a token.',
+      needs: [{ brief: ['1 ticket without a report', lacks] }],
+    });
+    expect(silentOf(false)).toMatchObject({
+      hint: 'Call the restaurant.',
+      needs: [{ brief: ['1 ticket without a report'] }],
+    });
+    expect(silentOf(true, false)).toMatchObject({ hint: 'Call the restaurant.' });
   });
 
   it('counts dropped webhooks from the first, also if a process of the previous version sends only the last', () => {

@@ -113,8 +113,8 @@ describe('the problem on a ticket', () => {
         },
       ],
       silent: [
-        { locationId: 'mute', integration: 'x', lastSeenAt: at(-24), sent: 1, oldestSentAt: at(-9) },
-        { locationId: 'new', integration: 'x', lastSeenAt: null, sent: 1, oldestSentAt: at(-9) },
+        { locationId: 'mute', integration: 'x', lastSeenAt: at(-24), sent: 1, oldestSentAt: at(-9), hasToken: true },
+        { locationId: 'new', integration: 'x', lastSeenAt: null, sent: 1, oldestSentAt: at(-9), hasToken: true },
       ],
     };
     const wrong = wrongWith(ticket('order-1', some), elsewhere(attention));

@@ -78,7 +78,7 @@ describe('with the names of locations', () => {
     const filter = { location: '', integration: '', text: ' harbour' };
     board.narrow(filter);
     expect(board.lists.sent.map(({ id }) => id)).toEqual(['order-1']);
-    const silent = { integration: 'acme', lastSeenAt: null, sent: 4, oldestSentAt: at(-30) };
+    const silent = { integration: 'acme', lastSeenAt: null, sent: 4, oldestSentAt: at(-30), hasToken: true };
     const attention = {
       ...NO_ATTENTION,
       silent: [

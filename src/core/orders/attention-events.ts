@@ -247,7 +247,8 @@ const SENTENCES: Readonly<Record<AttentionKind, Sentence>> = {
     `Order ${callOutCode} changed after it was sent to ${place}. The ticket is unchanged. Tell the restaurant, then enter its answer.`,
   failed: ({ count }, place) => `${orders(count)} of ${place} failed today. Call the members if necessary.`,
   held: ({ count }, place) => `${orders(count)} of ${place} on hold: something has to be fixed.`,
-  silent: ({ count }, place) => `${place} has ${count} tickets and has sent nothing since. Call the restaurant.`,
+  silent: ({ count }, place) =>
+    `${place} has ${count} tickets and has sent nothing since. Call the restaurant, or make a token if its POS has none.`,
   dropped: ({ count }, place) => `${count} webhooks of ${place} were dropped. Fix the reason, then replay them.`,
   unreachable: ({ locationId, count }, place, vendor) =>
     locationId === null

@@ -85,6 +85,7 @@ export const Attention = z
           lastSeenAt: Instant.nullable().meta({ description: 'When its last webhook arrived; null if none ever did.' }),
           sent: z.int().meta({ description: 'Number of tickets without any report from the POS.' }),
           oldestSentAt: Instant,
+          hasToken: z.boolean().meta({ description: 'False if it has no valid token, so its POS can report nothing.' }),
         }),
       )
       .meta({
@@ -312,7 +313,10 @@ export const silentAmong = (open: string): string => `
 
 const FIND_SILENT = `
   SELECT json_build_object('locationId', location_id, 'integration', integration, 'lastSeenAt', last_seen_at,
-                           'sent', sent, 'oldestSentAt', oldest) AS each
+                           'sent', sent, 'oldestSentAt', oldest, 'hasToken', EXISTS (
+                             SELECT FROM webhook_tokens t JOIN locations l USING (location_id, integration)
+                             WHERE t.location_id = s.location_id AND t.revoked_at IS NULL
+                               AND (t.expires_at > now()) IS NOT FALSE)) AS each
   FROM (${silentAmong(`SELECT service_order_id, location_id, integration, rank, requested_at, ended_at FROM orders
     WHERE ended_at IS NULL ORDER BY location_id, created_at LIMIT ${OPEN_READ}`)}) AS s
   ORDER BY oldest, location_id`;

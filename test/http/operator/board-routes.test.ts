@@ -375,7 +375,9 @@ describe('the attention list', () => {
        WHERE service_order_id IN ('unreceived', 'for-tomorrow')`,
     );
     await noticed(() => silentThere(watched) !== undefined);
-    expect(silentThere(watched)).toMatchObject({ integration: 'standard', lastSeenAt: null, sent: 1 });
+    expect(silentThere(watched)).toMatchObject({ integration: 'standard', lastSeenAt: null, sent: 1, hasToken: false });
+    await stage.webhookPath('quiet');
+    await noticed(() => (silentThere(watched) as { hasToken?: boolean } | undefined)?.hasToken === true);
     const unreported = async (): Promise<unknown> =>
       (await (await askOperator(stage.app)).get('/locations/quiet')).body['open'];
     expect(await unreported()).toMatchObject({ unreported: 1, unreportedSince: expect.any(String) });
