@@ -142,7 +142,7 @@ function OneColumn({ asked, filter, choose }: { asked: string; filter: Filter; c
         {COLUMNS.map((column) => (
           <button key={column} type="button" aria-pressed={column === shown} onClick={() => choose(column)}>
             <b>{board.lists[column].length.toLocaleString('en')}</b> <span>{COLUMN_NAMES[column]}</span>
-            {board.late[column] > 0 && <span>{board.late[column].toLocaleString('en')} late</span>}
+            {board.late[column] > 0 && <span>{board.late[column].toLocaleString('en')} overdue</span>}
             {troubled.includes(column) && <span class="board-troubled">needs you</span>}
           </button>
         ))}

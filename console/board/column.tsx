@@ -86,7 +86,7 @@ export function Column({ column, isAlone }: { column: ColumnName; isAlone: boole
         </span>
         {late > 0 && (
           <span class="board-late" translate={false}>
-            {late.toLocaleString('en')} late
+            {late.toLocaleString('en')} overdue
           </span>
         )}
       </h2>

@@ -13,7 +13,7 @@ export function due({ dueAt, fulfilledAt, endedAt }: Ticket, now: number): Due |
   if (fulfilledAt !== null) return punctuality(fulfilledAt - dueAt);
   if (endedAt !== null) return undefined;
   const left = dueAt - now;
-  if (left <= -MINUTE_MS) return { words: `late by ${minutes(-left)}`, tone: 'bad' };
+  if (left <= -MINUTE_MS) return { words: `overdue ${minutes(-left)}`, tone: 'bad' };
   if (left < MINUTE_MS) return { words: 'due now', tone: 'warn' };
   return { words: `due in ${minutes(left)}`, tone: left <= SOON_MS ? 'warn' : 'plain' };
 }

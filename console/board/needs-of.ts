@@ -11,7 +11,7 @@ import { inPlainWords, saysOf } from '../../src/core/domain/explain-failure.ts';
 import { pathInWords } from '../../src/core/domain/path-in-words.ts';
 import { pageOf } from '../parts/page-of.ts';
 import type { Filter, Lists, NEEDY } from './create-board.ts';
-import type { Ticket } from './ticket-of.ts';
+import { LATE_MS, type Ticket } from './ticket-of.ts';
 
 /** Something that needs a person. */
 export type Need = {
@@ -72,7 +72,7 @@ const GROUPS: Readonly<Record<NeedKind, readonly [title: string, tone: NeedGroup
   unsent: ['Maybe not at the POS', 'bad', 'It is retried. Ask what is wrong.'],
   changed: ['Changed after it was sent', 'bad', 'Call, then enter the answer.'],
   held: ['On hold', 'warn', 'Fix the cause.'],
-  late: ['Late orders', 'warn', 'Over 15 min. Ask when they are ready.'],
+  late: ['Late orders', 'warn', `Overdue ${LATE_MS / 60_000} min: ask when ready.`],
   left_out: ['Left out', 'warn', 'Ask the platform to correct it.'],
   unreachable: ['POS systems that do not work', 'bad', 'Call the restaurant or the vendor.'],
   silent: ['Silent locations', 'warn', 'Call the restaurant.'],

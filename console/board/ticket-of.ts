@@ -33,9 +33,9 @@ export type Ticket = {
   text: string;
 };
 
-/** Time after the due time before an order counts as late. */
+/** Time after the due time before an order is overdue: the columns count it, and nobody has to act yet. */
 const GRACE_MS = 60_000;
-/** Time after the due time before a late order needs a person. */
+/** Time after the due time before an order is late: it needs a person. */
 export const LATE_MS = 15 * 60_000;
 /** Time before the due time, or after the signal of an order for now, when an order that is retried needs a person. */
 const UNSENT_MS = 10 * 60_000;

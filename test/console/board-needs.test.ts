@@ -216,6 +216,8 @@ describe('the list of what needs a person', () => {
     );
     const alone = ticket('order-5', { memberState: 'preparing', locationId: 'club-2', requestedAt: AT });
     const groups = needs({ unsent, late: [...late, alone] });
+    // The columns call an order overdue from its first minute on.
+    expect(groups.find(({ kind }) => kind === 'late')?.hint).toBe('Overdue 15 min: ask when ready.');
     expect(
       groups.map(({ title, count, needs }) => [title, count, ...needs.map(({ brief, href }) => [...brief, href])]),
     ).toEqual([

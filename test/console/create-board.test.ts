@@ -37,8 +37,8 @@ describe('the due time', () => {
     ['is near', { requestedAt: at(8.5) }, 'due in 8 min', 'warn'],
     ['is now', { requestedAt: at(-0.5) }, 'due now', 'warn'],
     ["is the POS's estimate", { estimatedAt: at(20), requestedAt: at(-5) }, 'due in 20 min', 'plain'],
-    ['is past if the estimate is', { estimatedAt: at(-2), requestedAt: null }, 'late by 2 min', 'bad'],
-    ['is past', { requestedAt: at(-1) }, 'late by 1 min', 'bad'],
+    ['is past if the estimate is', { estimatedAt: at(-2), requestedAt: null }, 'overdue 2 min', 'bad'],
+    ['is past', { requestedAt: at(-1) }, 'overdue 1 min', 'bad'],
     [
       'was met by a pickup that waits, however long',
       { requestedAt: at(-30), memberState: 'ready_for_pickup', updatedAt: at(-34) },
@@ -48,7 +48,7 @@ describe('the due time', () => {
     [
       'is not met by a delivery that is only ready',
       { requestedAt: at(-3), memberState: 'ready_for_delivery', updatedAt: at(-9) },
-      'late by 3 min',
+      'overdue 3 min',
       'bad',
     ],
     [
