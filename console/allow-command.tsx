@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { call } from './call.ts';
 import { Page } from './parts/page.tsx';
 import { session } from './sign-in.ts';
+import { personName } from '../src/core/domain/describe-action.ts';
 
 /** Asks whether `expediter login` on this machine may sign in. Only a click sends the browser to the command. */
 export function AllowCommand() {
@@ -23,8 +24,9 @@ export function AllowCommand() {
     <Page title="Sign in the command line">
       <p>
         The command line at <code>127.0.0.1:{port}</code>, on the machine of this browser, asks to sign in as{' '}
-        <b>{session.value.state === 'in' && session.value.name}</b>. It printed the same port. Allow only if you started{' '}
-        <code>expediter login</code> just now. If SSH forwards this port, you sign in the machine at its other end.
+        <b>{session.value.state === 'in' && personName(session.value.name)}</b>. It printed the same port. Allow only if
+        you started <code>expediter login</code> just now. If SSH forwards this port, you sign in the machine at its
+        other end.
       </p>
       <p class="problem" role="alert">
         {problem}

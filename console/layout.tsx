@@ -10,6 +10,7 @@ import { SignInAgainDialog } from './sign-in-again-dialog.tsx';
 import { signInProblem } from './sign-in-elsewhere.ts';
 import { logOut, session } from './sign-in.ts';
 import type { NeededRole } from './wire.ts';
+import { personName } from '../src/core/domain/describe-action.ts';
 
 const PAGES: readonly { href: string; name: string; needs: NeededRole }[] = [
   { href: '/console', name: 'Board', needs: 'viewer' },
@@ -66,8 +67,8 @@ export function Layout({ children }: { children: ComponentChildren }) {
           {problem}
         </span>
         {session.value.state === 'in' && (
-          <span class="who" title={`Signed in as ${session.value.name}`}>
-            {session.value.name}
+          <span class="who" title={`Signed in as ${personName(session.value.name)}`}>
+            {personName(session.value.name)}
           </span>
         )}
         <button type="button" class="quiet" onClick={leave} title={versionOf()}>

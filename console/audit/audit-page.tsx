@@ -13,7 +13,7 @@ import { When, Written } from '../parts/written.tsx';
 import type { ListedActions } from '../wire.ts';
 import { Acts } from './actions.tsx';
 import './audit.css';
-import { ACT_CODES, actionName } from '../../src/core/domain/describe-action.ts';
+import { ACT_CODES, actionName, personName } from '../../src/core/domain/describe-action.ts';
 
 const LIMIT = 50;
 const FILTERS = ['actor', 'action', 'group', 'location', 'order', 'outcome', 'since', 'until'] as const;
@@ -52,7 +52,7 @@ function Audit() {
           label="By whom"
           value={filter.actor}
           options={[...new Set(['', filter.actor, ...(authors.value?.people ?? [])])].map(
-            (name) => [name, name || 'anybody'] as const,
+            (name) => [name, personName(name) || 'anybody'] as const,
           )}
           onChoose={(actor) => set({ actor })}
         />

@@ -1,5 +1,6 @@
 import { fromLocalTime, toLocalTime } from '../parts/local-time.ts';
 import type { ListedLocation } from '../wire.ts';
+import { personName } from '../../src/core/domain/describe-action.ts';
 
 export type Place = Pick<ListedLocation, 'timeZone'> & Partial<Pick<ListedLocation, 'pausedAt' | 'pausedUntil'>>;
 
@@ -87,5 +88,5 @@ export const isByPos = ({ pausedBy, pausedUntil }: Paused): boolean => pausedBy 
 
 /** Who paused a location. */
 export function pausedBy(paused: Paused): string {
-  return paused.pausedBy ?? (isByPos(paused) ? 'its POS' : 'an operator');
+  return personName(paused.pausedBy ?? (isByPos(paused) ? 'its POS' : 'an operator'));
 }

@@ -11,6 +11,7 @@ import { Loading } from './loading.tsx';
 import { Ago, Time } from './time.tsx';
 import { useLoaded } from './use-loaded.ts';
 import type { Care, RecordedAction } from '../wire.ts';
+import { personName } from '../../src/core/domain/describe-action.ts';
 
 type About = { path: string; reload: () => void };
 type Shown = Care & { actions: readonly RecordedAction[] };
@@ -35,10 +36,10 @@ export function Holder({ holder, takenAt, givenBy, what }: NonNullable<Care['cas
   const isMine = holder === myName();
   return (
     <>
-      <b>{isMine ? `You have ${what}` : `${holder} has ${what}`}</b>
+      <b>{isMine ? `You have ${what}` : `${personName(holder)} has ${what}`}</b>
       {givenBy && (
         <>
-          , given {isMine && 'to you '}by {givenBy}, <Ago at={takenAt} />
+          , given {isMine && 'to you '}by {personName(givenBy)}, <Ago at={takenAt} />
         </>
       )}
     </>
@@ -122,7 +123,7 @@ export function CaseAndNotes({ path, care, reload, ...about }: AboutCase) {
           )}
           {!isMine && (
             <button type="button" onClick={() => void act('You have this one', 'PUT', `${path}/case`, { body: {} })}>
-              {taken === null ? 'I have this one' : `Take over from ${taken.holder}`}
+              {taken === null ? 'I have this one' : `Take over from ${personName(taken.holder)}`}
             </button>
           )}
           {taken !== null && <AskButton onClick={() => setDialog('hand over')}>Hand over</AskButton>}
@@ -148,7 +149,7 @@ export function CaseAndNotes({ path, care, reload, ...about }: AboutCase) {
             <li key={at + by}>
               {text}
               <div class="faint">
-                {by}, <Ago at={at} />
+                {personName(by)}, <Ago at={at} />
               </div>
             </li>
           ))}

@@ -11,13 +11,15 @@ import './people.css';
 import { rightInWords } from './right-in-words.ts';
 import type { Draft } from './right-of.ts';
 import { OthersSessions, OwnSessions } from './sessions.tsx';
+import { personName } from '../../src/core/domain/describe-action.ts';
 
 /** Shows the operator's own sessions. Shows an admin also the roles, the tokens and all sessions. */
 export function PeoplePage() {
   const [isAsked, setChosen] = useState(false);
   const [wanted, setWanted] = useState<Draft>();
   if (session.value.state !== 'in') return null;
-  const { name, rights, kind } = session.value;
+  const { rights, kind } = session.value;
+  const name = personName(session.value.name);
   const everywhere = async (): Promise<void> => {
     await logOut(true);
     announce('You are signed out everywhere');
@@ -35,7 +37,9 @@ export function PeoplePage() {
           ))}
         </ul>
         {kind === 'operator_token' && (
-          <p class="faint">Everybody who has this token is {name} in the audit. Make a named token for each of them.</p>
+          <p class="faint">
+            Everybody who has this token is “{name}” in the audit. Make a named token for each of them.
+          </p>
         )}
         {!may('admin', { anywhere: true }) && <p class="faint">To get more roles, ask an administrator.</p>}
         <OwnSessions />

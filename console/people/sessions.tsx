@@ -10,6 +10,7 @@ import { Ago, Time } from '../parts/time.tsx';
 import { useLoaded, type Loaded } from '../parts/use-loaded.ts';
 import type { ActiveSession, OwnSession } from '../wire.ts';
 import { browserOf } from './browser-of.ts';
+import { personName } from '../../src/core/domain/describe-action.ts';
 
 /** The operator's own sessions. */
 export function OwnSessions() {
@@ -59,7 +60,7 @@ function Sessions({ loaded, labelledBy, end }: About) {
               <li key={each.sessionId}>
                 <div>
                   {/* One's own sessions all have one name. */}
-                  <b>{each.current === undefined ? each.name : inWords(each)}</b>{' '}
+                  <b>{each.current === undefined ? personName(each.name) : inWords(each)}</b>{' '}
                   {each.current && <Badge tone="good">this browser</Badge>}
                   {each.current === undefined && <div>{inWords(each)}</div>}
                   <div class="faint">
@@ -68,7 +69,10 @@ function Sessions({ loaded, labelledBy, end }: About) {
                   </div>
                 </div>
                 {!each.current && (
-                  <AskButton aria-label={`End ${each.name}, ${inWords(each)}`} onClick={() => setChosen(each)}>
+                  <AskButton
+                    aria-label={`End ${personName(each.name)}, ${inWords(each)}`}
+                    onClick={() => setChosen(each)}
+                  >
                     End
                   </AskButton>
                 )}
@@ -77,7 +81,7 @@ function Sessions({ loaded, labelledBy, end }: About) {
           </ul>
           {chosen !== undefined && (
             <Confirm
-              title={`End the session of ${chosen.name}?`}
+              title={`End the session of ${personName(chosen.name)}?`}
               action="End the session"
               isDangerous
               onConfirm={async () => {

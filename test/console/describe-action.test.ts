@@ -9,6 +9,8 @@ import { rightOf, type Draft } from '../../console/people/right-of.ts';
 import type { RecordedAction } from '../../console/wire.ts';
 import { machineWordsIn } from '../system/machine-words.ts';
 import { ACCESS } from '../../src/operators/registry.ts';
+import { saidBy } from '../../console/locations/kitchen.ts';
+import { pausedBy } from '../../console/locations/pause.ts';
 
 const action: RecordedAction = {
   auditId: '7',
@@ -35,6 +37,26 @@ describe('an action', () => {
       details: null,
       isChange: true,
     });
+  });
+
+  it('names who has the shared token in words, not by its variable', () => {
+    const by = { kind: 'operator_token', id: 'operator_token', name: 'OPERATOR_TOKEN' } as const;
+    const took = { ...action, action: 'take case', before: 'OPERATOR_TOKEN' };
+    expect([
+      describeAction({ ...action, by }).sentence,
+      describeAction({ ...took, after: action.by.name }).sentence,
+      describeAction({ ...took, before: 'nobody', after: 'OPERATOR_TOKEN' }).sentence,
+      describeAction({ ...took, action: 'close case' }).more.join(),
+      pausedBy({ pausedBy: 'OPERATOR_TOKEN', pausedUntil: null }),
+      saidBy({ source: 'operator', state: 'busy', by: 'OPERATOR_TOKEN' }),
+    ]).toEqual([
+      'Shared operator token retried the order',
+      'Grace took the case over from Shared operator token',
+      'Grace handed the case over to Shared operator token',
+      'Shared operator token had it',
+      'Shared operator token',
+      'as Shared operator token said',
+    ]);
   });
 
   it('has words for every action of a route', () => {

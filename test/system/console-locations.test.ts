@@ -89,9 +89,9 @@ describe('a location that an operator changes', () => {
     expect(await askAxe(page)).toEqual([]);
     await dialog.getByLabel('Why, for colleagues').fill('The kitchen is full');
     await dialog.getByRole('button', { name: 'Pause', exact: true }).click();
-    await page.getByRole('row', { name: /hub-2.*paused by OPERATOR_TOKEN/ }).waitFor();
+    await page.getByRole('row', { name: /hub-2.*paused by Shared operator token/ }).waitFor();
     await page.getByRole('link', { name: 'hub-1', exact: true }).click();
-    await says(page, /^paused by OPERATOR_TOKEN since .*, until .*: The kitchen is full\. New orders wait\.$/);
+    await says(page, /^paused by Shared operator token since .*, until .*: The kitchen is full\. New orders wait\.$/);
 
     // A pause is changed without a resume, and an entered time is that minute exactly.
     await pass.system.query(`UPDATE locations SET time_zone = 'Asia/Kathmandu' WHERE location_id = 'hub-1'`);
@@ -168,11 +168,11 @@ describe('a location that an operator changes', () => {
     expect(await askAxe(page)).toEqual([]);
     await to.selectOption('Ann');
     await confirm(page, 'Hand over this case', 'Hand over');
-    await about.getByText(/^Ann has this one, given by OPERATOR_TOKEN, /).waitFor();
+    await about.getByText(/^Ann has this one, given by Shared operator token, /).waitFor();
     await about.getByRole('button', { name: 'Close the case …' }).click();
     await page.getByLabel(/^What was done/).fill('The till works again');
     await confirm(page, 'Close this case?', 'Close the case');
-    await about.getByText(/^OPERATOR_TOKEN closed the case at .+\.$/).waitFor();
+    await about.getByText(/^Shared operator token closed the case at .+\.$/).waitFor();
     expect(await about.getByRole('button', { name: 'Close the case …' }).count()).toBe(0);
     await about.getByRole('list', { name: 'Notes' }).getByText('The till works again').waitFor();
     expect(await about.getByRole('button', { name: /^I called/ }).count(), 'the location is not on the board').toBe(0);

@@ -333,7 +333,7 @@ const VIEWS: Record<string, (page: Page) => Promise<unknown>> = {
     await press(page, /^Make a token/);
     await page.getByRole('dialog').waitFor();
   },
-  'the audit': (page) => come(page, 'audit', 'OPERATOR_TOKEN signed in'),
+  'the audit': (page) => come(page, 'audit', 'Shared operator token signed in'),
   'an unknown page': async (page) => {
     await page.goto('/console/none');
     await heading(page, 'Page not found');

@@ -205,7 +205,7 @@ describe('an order with a cancellation', () => {
     await dialog.waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Cancel at the POS' }).click();
     await dialog.getByRole('button', { name: 'Cancel at the POS' }).click();
-    await says(page, 'OPERATOR_TOKEN cancelled the order');
+    await says(page, 'Shared operator token cancelled the order');
     await says(page, 'Member sees cancelled');
     expect(pass.pos.tickets.find((each) => each.serviceOrderId === id)?.cancelled).toEqual({});
     expect(pass.system.logged.join('')).toContain('"action":"cancel"');

@@ -11,8 +11,8 @@ const KINDS: Readonly<Record<string, RegExp>> = {
   'a status of HTTP': /\b(HTTP|answered) [1-5]\d\d\b/,
   'a value that is missing': /\b(undefined|NaN)\b|\[object /,
 };
-/** Names that are written so: brands, and the name of somebody who signed in with the token of the environment. */
-const NAMES = /\b(iPhone|macOS|OPERATOR_TOKEN)\b/g;
+/** Names that are written so: brands. */
+const NAMES = /\b(iPhone|macOS)\b/g;
 
 /** @returns what was found in each text, with its kind and its surroundings */
 export function machineWordsIn(texts: readonly string[], kinds: Readonly<Record<string, RegExp>> = KINDS): string[] {

@@ -58,10 +58,10 @@ const inWords = ({ after }: Done): string => words(after);
 const counted = ({ after }: Done): string => words(after).replace(/^orders (\d+)$/, '$1 of them here');
 
 function tookCase({ by, before, after }: Done): string {
-  const had = before === '' || before === 'nobody' || before === after ? undefined : before;
+  const had = before === '' || before === 'nobody' || before === after ? undefined : personName(before);
   if (after === '') return 'took the case';
   if (after === by.name) return had === undefined ? 'took the case' : `took the case over from ${had}`;
-  return `handed the case over to ${after}${had === undefined || had === by.name ? '' : `, ${had} had it`}`;
+  return `handed the case over to ${personName(after)}${had === undefined || before === by.name ? '' : `, ${had} had it`}`;
 }
 
 /** A change that begins with the integration is a location that was not there. */
@@ -127,7 +127,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   'close case': {
     did: 'closed the case',
     name: 'close a case',
-    more: ({ by, before }) => (['', 'nobody', by.name].includes(before) ? [] : `${before} had it`),
+    more: ({ by, before }) => (['', 'nobody', by.name].includes(before) ? [] : `${personName(before)} had it`),
   },
   note: { did: 'wrote a note', name: 'write a note' },
   snooze: { did: snoozed, name: 'snooze an alarm' },
@@ -266,9 +266,12 @@ export function describeAction(recorded: Recorded, names: Names = IDS): ActInWor
   };
 }
 
+/** What people call somebody by the stored name, which for each holder of the shared token is that of a variable. */
+export const personName = (name: string): string => (name === 'OPERATOR_TOKEN' ? 'Shared operator token' : name);
+
 /** The name of the actor, followed by `(token)` or `(command line)` if the actor used one of these. */
 export function nameOf({ kind, id, name }: Recorded['by']): string {
   // A contact of a restaurant answered by the link of a message.
   if (kind === 'nobody') return id === 'answer link' ? name.replace(/^contact: /, '') : 'An anonymous caller';
-  return kind === 'token' || kind === 'command_line' ? `${name} (${words(kind)})` : name;
+  return kind === 'token' || kind === 'command_line' ? `${name} (${words(kind)})` : personName(name);
 }
