@@ -11,9 +11,10 @@ import type { Attention, ShownLocation } from '../wire.ts';
 import { Contacts } from './contact-line.tsx';
 import './locations.css';
 
-export type Alarm = { tone: string; what: string; since: string };
+/** `isCall` if its POS is silent or does not answer. */
+export type Alarm = { tone: string; what: string; since: string; isCall: boolean };
 
-/** What the board shows of the location, live: that its POS is silent or does not answer. */
+/** What the board shows of the location itself, live. */
 export function useAlarms(locationId: string): Alarm[] {
   const [attention, setAttention] = useState<Attention>();
   useEffect(() => {
@@ -26,11 +27,14 @@ export function useAlarms(locationId: string): Alarm[] {
   const filter = { location: locationId, integration: '', text: '' };
   // A snoozed alarm is still true here: only its colour is gone.
   return needsOf(NO_ORDERS, attention, filter, tenSeconds.value).flatMap(({ tone, needs, hidden }) =>
-    [...needs, ...hidden].filter(isSilent).map((need) => ({
-      tone: hidden.includes(need) ? 'plain' : tone,
-      what: need.brief[0] ?? '',
-      since: new Date(need.since).toISOString(),
-    })),
+    [...needs, ...hidden]
+      .filter(({ subject }) => subject?.kind === 'location')
+      .map((need) => ({
+        tone: hidden.includes(need) ? 'plain' : tone,
+        what: need.brief[0] ?? '',
+        since: new Date(need.since).toISOString(),
+        isCall: isSilent(need),
+      })),
   );
 }
 

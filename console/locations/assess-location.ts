@@ -45,6 +45,18 @@ export function unreportedOf({ unreported, unreportedSince }: ListedLocation['op
   return `${unreported} ${unreported === 1 ? 'ticket' : 'tickets'} without a report${since}`;
 }
 
+/** The orders that are on hold although the location takes orders, in words. Undefined if there are none. */
+export function heldOf({ open }: Pick<ListedLocation, 'open'>): string | undefined {
+  // A process of the previous version does not send it.
+  const held = open?.failing ? 0 : (open?.held ?? 0);
+  return held === 0 ? undefined : `${held} ${held === 1 ? 'order' : 'orders'} on hold`;
+}
+
+/** Whether something is wrong, so that somebody may take, close or snooze it. @param alarms what the board has of it */
+export function isInTrouble({ closedAt, open }: Pick<ShownLocation, 'closedAt' | 'open'>, alarms: number): boolean {
+  return closedAt === null && (alarms > 0 || Boolean(open?.failing) || open?.held > 0 || open?.dropped > 0);
+}
+
 /** Rates the newest orders that did not reach the POS: one may be a wrong order. */
 export function failingTone({ open }: Pick<ListedLocation, 'open'>): 'plain' | 'warn' | 'bad' {
   const orders = open?.failing?.orders ?? 0;

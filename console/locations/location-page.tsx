@@ -23,8 +23,8 @@ import { Steps } from '../set-up/steps.tsx';
 import { ScoreTable } from '../vendors/score-table.tsx';
 import type { Scorecards, ShownLocation } from '../wire.ts';
 import { notReachedInWords } from '../../src/core/domain/explain-cause.ts';
-import { connectionTone, failingTone } from './assess-location.ts';
-import { AlarmBanner, useAlarms } from './alarms.tsx';
+import { connectionTone, failingTone, heldOf, isInTrouble } from './assess-location.ts';
+import { AlarmBanner, useAlarms, type Alarm } from './alarms.tsx';
 import { ContactLine } from './contact-line.tsx';
 import { BusyOrNot, KitchenNow } from './kitchen-now.tsx';
 import { LastHourErrors, LastHourWebhooks } from './last-hour.tsx';
@@ -53,18 +53,16 @@ export function LocationPage() {
       beside={
         <>
           <CopyButton text={locationId} label={`the id ${locationId}`} shows={<ShortId id={locationId} />} />
-          {alarms.map((alarm) => (
-            <AlarmBanner key={alarm.what} alarm={alarm} location={loaded.value} />
-          ))}
+          {alarms.map(
+            (alarm) => alarm.isCall && <AlarmBanner key={alarm.what} alarm={alarm} location={loaded.value} />,
+          )}
           {!isNew && !onlyConfigures(locationId) && <Links locationId={locationId} />}
         </>
       }
     >
       {isNew && <Added locationId={locationId} />}
       <Loading loaded={loaded}>
-        {(location) => (
-          <Shown key={locationId} location={location} loaded={loaded} isNew={isNew} isSilent={alarms.length > 0} />
-        )}
+        {(location) => <Shown key={locationId} location={location} loaded={loaded} isNew={isNew} alarms={alarms} />}
       </Loading>
     </Page>
   );
@@ -96,9 +94,9 @@ function Links({ locationId }: { locationId: string }) {
   );
 }
 
-type AboutShown = { location: ShownLocation; loaded: Loaded<ShownLocation>; isNew: boolean; isSilent: boolean };
+type AboutShown = { location: ShownLocation; loaded: Loaded<ShownLocation>; isNew: boolean; alarms: readonly Alarm[] };
 
-function Shown({ location, loaded, isNew, isSilent }: AboutShown) {
+function Shown({ location, loaded, isNew, alarms }: AboutShown) {
   const { locationId, webhookUrl } = location;
   return (
     <>
@@ -112,9 +110,9 @@ function Shown({ location, loaded, isNew, isSilent }: AboutShown) {
           <CaseAndNotes
             path={`/locations/${encodeURIComponent(locationId)}`}
             care={location}
-            isNeeded={location.closedAt === null}
+            isNeeded={isInTrouble(location, alarms.length)}
             mayAct={may('operator', locationId)}
-            isSilent={isSilent}
+            isSilent={alarms.some(({ isCall }) => isCall)}
             reload={loaded.again}
           />
         )}
@@ -212,7 +210,20 @@ function Now({ location, onDone }: { location: ShownLocation; onDone: () => void
 function Orders({ location }: { location: ShownLocation }) {
   const { locationId, pausedAt, pausedUntil, pausedReason, reconnectNeededAt, open } = location;
   const state = stateOfOrders(location);
-  if (state === 'taking orders') return <Badge tone="good">taking orders</Badge>;
+  if (state === 'taking orders') {
+    const held = heldOf(location);
+    return (
+      <>
+        <Badge tone="good">taking orders</Badge>{' '}
+        {held !== undefined &&
+          (onlyConfigures(locationId) ? (
+            held
+          ) : (
+            <a href={`/console/orders${query({ location: locationId, state: 'held' })}`}>{held}</a>
+          ))}
+      </>
+    );
+  }
   if (state === 'failing' && open.failing !== null) {
     return (
       <>

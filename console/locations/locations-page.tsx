@@ -20,7 +20,7 @@ import { useLoaded } from '../parts/use-loaded.ts';
 import type { ListedLocation, ListedLocations } from '../wire.ts';
 import { findLocations } from './find-locations.ts';
 import { notReachedInWords } from '../../src/core/domain/explain-cause.ts';
-import { failingTone, silence, unreportedOf } from './assess-location.ts';
+import { failingTone, heldOf, silence, unreportedOf } from './assess-location.ts';
 import { KITCHEN_TONES, kitchenInShort } from './kitchen.ts';
 import { LastHourErrors, LastHourWebhooks } from './last-hour.tsx';
 import './locations.css';
@@ -179,6 +179,7 @@ function NotTaking({ location }: { location: ListedLocation }) {
   return (
     <>
       {open?.failing && <Badge tone={failingTone(location)}>{notReachedInWords(open.failing)}</Badge>}
+      {heldOf(location) && <Badge tone="warn">{heldOf(location)}</Badge>}
       {kitchen.state !== 'open' && <Badge tone={KITCHEN_TONES[kitchen.state]}>{kitchenInShort(kitchen)}</Badge>}
     </>
   );

@@ -15,7 +15,9 @@ import {
   errorShare,
   errorTone,
   failingTone,
+  heldOf,
   inOrder,
+  isInTrouble,
   lostWith,
   repairOf,
   silence,
@@ -36,6 +38,7 @@ const OPEN: ListedLocation['open'] = {
   unreported: 0,
   unreportedSince: null,
   failing: null,
+  held: 0,
 };
 const location = (locationId: string, about: Partial<ListedLocation> = {}): ListedLocation => ({
   locationId,
@@ -163,6 +166,25 @@ describe('the rating of locations', () => {
     expect(repairOf({ ...errors, open: { ...replayed, dropped: 1_200 } }, NOW)).toBe('1,200 not replayed');
     expect(repairOf({ ...errors, open: { ...OPEN, replayedAt: ago(61) } }, NOW)).toBe(undefined);
     expect(errorTone({ ...location('club'), open: { ...OPEN, dropped: 40 } })).toBe('bad');
+  });
+
+  it('a location that takes orders says how many are on hold, once', () => {
+    expect(heldOf({ open: OPEN })).toBeUndefined();
+    expect(heldOf({ open: { ...OPEN, held: 1 } })).toBe('1 order on hold');
+    expect(heldOf({ open: { ...OPEN, held: 2 } })).toBe('2 orders on hold');
+    expect(heldOf({ open: { ...OPEN, held: 2, failing: { orders: 2, cause: null } } })).toBeUndefined();
+  });
+
+  it('a case is offered for closing only if something is wrong that nobody has closed', () => {
+    const failing = { orders: 1, cause: null };
+    const wrong = [{ held: 1 }, { dropped: 1 }, { failing }].map((some) => ({
+      closedAt: null,
+      open: { ...OPEN, ...some },
+    }));
+    expect(wrong.map((each) => isInTrouble(each, 0))).toEqual([true, true, true]);
+    expect(isInTrouble({ closedAt: null, open: OPEN }, 0)).toBe(false);
+    expect(isInTrouble({ closedAt: null, open: OPEN }, 1)).toBe(true);
+    expect(isInTrouble({ closedAt: ago(1), open: OPEN }, 1)).toBe(false);
   });
 
   it('a silent location says since when as the board does: since its oldest ticket without a report', () => {

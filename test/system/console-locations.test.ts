@@ -180,7 +180,7 @@ describe('a location that an operator changes', () => {
     const age = `UPDATE placements SET finished_at = now() - interval '6 min'
                  WHERE service_order_id = $1 AND state = 'sent' RETURNING state`;
     await until(async () => (await pass.system.query(age, [serviceOrderId])).length === 1);
-    const alarm = page.getByText(/^1 ticket without a report since .*Call the restaurant\.$/);
+    const alarm = page.getByText(/^1 ticket without a report since .*Make one under Connection\.$/);
     await alarm.waitFor();
     await page.getByText('No telephone number is stored for club-1.').waitFor();
     await about.getByRole('button', { name: /^I called/ }).click();

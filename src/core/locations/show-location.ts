@@ -54,6 +54,7 @@ const OpenAtLocation = z
         'The newest orders of the last 24 hours that are held, failed, or tried again, and the cause of the newest. ' +
           'Null if a later order was sent, or if all were.',
       ),
+    held: z.int().meta({ description: 'Orders on hold until something is fixed, also those before a sent one.' }),
   })
   .describe('What is still open.');
 export type OpenAtLocation = z.infer<typeof OpenAtLocation>;

@@ -3,7 +3,14 @@ import type { OpenAtLocation } from '../locations/show-location.ts';
 import { NEEDS, NEEDS_READ, RECENT, SILENT_MIN } from './needs-person.ts';
 import { droppedLately, silentAmong } from './sample-attention.ts';
 
-const NOTHING: OpenAtLocation = { dropped: 0, replayedAt: null, unreported: 0, unreportedSince: null, failing: null };
+const NOTHING: OpenAtLocation = {
+  dropped: 0,
+  replayedAt: null,
+  unreported: 0,
+  unreportedSince: null,
+  failing: null,
+  held: 0,
+};
 
 /** Adds to each location what is still open there. */
 export async function withOpen<Each extends { locationId: string }>(
@@ -55,7 +62,11 @@ const OPEN = `
     CROSS JOIN LATERAL (SELECT max(received_at) AS at FROM webhooks r
                         WHERE r.replay_of = d.id AND r.day >= d.day AND r.outcome <> 'dropped') AS r
     GROUP BY 1
-  ), silent AS (${silentAmong(OPEN_THERE)}), failing AS (${FAILING})
+  ), silent AS (${silentAmong(OPEN_THERE)}), failing AS (${FAILING}), held AS (
+    SELECT p.location_id, count(*)::int AS held
+    FROM placements p WHERE p.location_id = ANY ($1) AND ${NEEDS.held} GROUP BY 1
+  )
   SELECT location_id AS "locationId", coalesce(dropped, 0) AS dropped, replayed_at AS "replayedAt",
-         coalesce(sent, 0)::int AS unreported, oldest AS "unreportedSince", failing
-  FROM dropped FULL JOIN silent USING (location_id) FULL JOIN failing USING (location_id)`;
+         coalesce(sent, 0)::int AS unreported, oldest AS "unreportedSince", failing, coalesce(held, 0) AS held
+  FROM dropped FULL JOIN silent USING (location_id) FULL JOIN failing USING (location_id)
+       FULL JOIN held USING (location_id)`;

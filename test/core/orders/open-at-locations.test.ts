@@ -5,7 +5,8 @@ import { testPool } from '../../support/test-pool.ts';
 const pool = testPool();
 
 it('a location has the newest orders that did not reach its POS, until a later order is sent', async () => {
-  const failing = async (): Promise<unknown> => (await withOpen(pool, [{ locationId: 'club-1' }]))[0]?.open.failing;
+  const open = async () => (await withOpen(pool, [{ locationId: 'club-1' }]))[0]?.open;
+  const failing = async (): Promise<unknown> => (await open())?.failing;
   const place = (id: string, minutesAgo: number, state: string, cause: string | null = null): Promise<unknown> =>
     pool.query(
       `INSERT INTO placements (service_order_id, location_id, deadline_at, signalled_at, state, cause, problem, finished_at)
@@ -26,4 +27,6 @@ it('a location has the newest orders that did not reach its POS, until a later o
   expect(await failing()).toEqual({ orders: 3, cause: { code: 'pos_refused_us' } });
   await place('sent-2', 5, 'sent');
   expect(await failing()).toBeNull();
+  // A later order was sent, and these still wait for a person. The pause holds its order by itself.
+  expect(await open()).toMatchObject({ held: 2 });
 });

@@ -230,6 +230,7 @@ describe('a replay', () => {
       unreported: 0,
       unreportedSince: null,
       failing: null,
+      held: 0,
     });
     expect(await stage.order(serviceOrderId)).toMatchObject({ status: null });
 
@@ -246,6 +247,7 @@ describe('a replay', () => {
       unreported: 0,
       unreportedSince: null,
       failing: null,
+      held: 0,
     });
     expect(await stage.query('SELECT FROM outbox WHERE service_order_id = $1', [serviceOrderId])).toHaveLength(1);
     const shown = await operator.get(`/orders/${serviceOrderId}`);
