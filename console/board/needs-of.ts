@@ -1,6 +1,6 @@
 import { printable } from '../../src/observe/terminal-text.ts';
 import { memberNotified } from '../../src/core/domain/member-notified.ts';
-import { isHidden, type NeedKind } from '../../src/core/domain/settled-case.ts';
+import { isHidden, LATE_MIN, type NeedKind } from '../../src/core/domain/settled-case.ts';
 import { query } from '../api.ts';
 import { dayAndTime } from '../parts/clock-time.ts';
 import { isCalled, locationName, orderName, vendorName } from '../parts/names.ts';
@@ -11,7 +11,7 @@ import { inPlainWords, saysOf } from '../../src/core/domain/explain-failure.ts';
 import { pathInWords } from '../../src/core/domain/path-in-words.ts';
 import { pageOf } from '../parts/page-of.ts';
 import type { Filter, Lists, NEEDY } from './create-board.ts';
-import { LATE_MS, type Ticket } from './ticket-of.ts';
+import type { Ticket } from './ticket-of.ts';
 
 /** Something that needs a person. */
 export type Need = {
@@ -72,7 +72,7 @@ const GROUPS: Readonly<Record<NeedKind, readonly [title: string, tone: NeedGroup
   unsent: ['Maybe not at the POS', 'bad', 'It is retried. Ask what is wrong.'],
   changed: ['Changed after it was sent', 'bad', 'Call, then enter the answer.'],
   held: ['On hold', 'warn', 'Fix the cause.'],
-  late: ['Late orders', 'warn', `Overdue ${LATE_MS / 60_000} min: ask when ready.`],
+  late: ['Late orders', 'warn', `Overdue ${LATE_MIN} min: ask when ready.`],
   left_out: ['Left out', 'warn', 'Ask the platform to correct it.'],
   unreachable: ['POS systems that do not work', 'bad', 'Call the restaurant or the vendor.'],
   silent: ['Silent locations', 'warn', 'Call the restaurant.'],
@@ -221,7 +221,7 @@ function ofUnreachable({ locationId, integration, since }: Attention['unreachabl
 
 function ofSilent({ locationId, sent, oldestSentAt, hasToken }: Attention['silent'][number]): Need {
   // A process of the previous version does not send it.
-  const lack = hasToken === false ? [NO_TOKEN] : [];
+  const lack = (hasToken as boolean | undefined) === false ? [NO_TOKEN] : [];
   return {
     key: `silent:${locationId}`,
     ...ofLocation(locationId),
@@ -340,13 +340,13 @@ function ofHeld(held: readonly Ticket[], isTaken: (ticket: Ticket) => boolean): 
 /** Groups late orders by location, because one call asks for all of them. */
 function ofLate(late: readonly Ticket[]): Need[] {
   return [...Map.groupBy(late, ({ order }) => order.locationId ?? '')].map(([locationId, [first, ...others]]) => {
-    const { id = '', column = 'placed', dueAt } = first ?? {};
+    const { id = '', dueAt } = first ?? {};
     const since = dueAt ?? 0;
     const what = others.length === 0 ? '1 order is late' : `${others.length + 1} orders are late`;
     return {
       key: `late:${locationId}`,
       ...ofLocation(locationId, others.length + 1),
-      href: others.length === 0 ? pageOf.order(id) : `/console${query({ location: locationId, column })}`,
+      href: others.length === 0 ? pageOf.order(id) : `/console/orders${query({ needs: 'late', location: locationId })}`,
       brief: [what],
       detail: `${what}, the first since ${dayAndTime(new Date(since).toISOString())}`,
       since,

@@ -1,5 +1,6 @@
 import type { BoardOrder } from '../wire.ts';
 import { columnOf, type ColumnName } from './column-of.ts';
+import { LATE_MIN } from '../../src/core/domain/settled-case.ts';
 
 /** The reason why an order needs a person. `unsent`: its time comes, and the POS does not take it. */
 export type Trouble = 'in_doubt' | 'held' | 'failed' | 'unsent' | 'late';
@@ -36,7 +37,7 @@ export type Ticket = {
 /** Time after the due time before an order is overdue: the columns count it, and nobody has to act yet. */
 const GRACE_MS = 60_000;
 /** Time after the due time before an order is late: it needs a person. */
-export const LATE_MS = 15 * 60_000;
+export const LATE_MS = LATE_MIN * 60_000;
 /** Time before the due time, or after the signal of an order for now, when an order that is retried needs a person. */
 const UNSENT_MS = 10 * 60_000;
 

@@ -23,7 +23,7 @@ const ALLOWED: Record<keyof OrdersFilter, (value: string) => boolean> = {
   state: (value) => PLACEMENT_STATES.includes(value),
   memberState: (value) => MEMBER_STATES.includes(value),
   open: (value) => value === 'true' || value === 'false',
-  needs: (value) => value === 'operator',
+  needs: (value) => value === 'operator' || value === 'late',
   since: isTime,
   until: isTime,
 };

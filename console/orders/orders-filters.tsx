@@ -21,9 +21,11 @@ export function OrdersFilters({ filter, change }: { filter: OrdersFilter; change
       <Choice
         id="orders-state"
         label="Placement"
-        value={filter.needs === undefined ? (filter.state ?? '') : 'needs'}
-        options={[['', 'any'], ['needs', 'needs a person'], ...named(PLACEMENT_STATES)]}
-        onChoose={(state) => change(state === 'needs' ? { state: '', needs: 'operator' } : { state, needs: '' })}
+        value={filter.needs ?? filter.state ?? ''}
+        options={[['', 'any'], ['operator', 'needs a person'], ['late', 'late'], ...named(PLACEMENT_STATES)]}
+        onChoose={(chosen) =>
+          change(PLACEMENT_STATES.includes(chosen) ? { state: chosen, needs: '' } : { state: '', needs: chosen })
+        }
       />
       <Choice
         id="orders-member-state"

@@ -32,6 +32,7 @@ import {
   optionsOf,
   pagingOptions,
 } from './requests.ts';
+import { LATE_MIN } from '../core/domain/settled-case.ts';
 
 const list = operation({
   id: 'listOrders',
@@ -44,12 +45,8 @@ const list = operation({
     answer: 'A page of orders.',
   },
   query: OrdersQuery,
-  async run({ pool, within }, { location, group: _group, needs, limit, cursor, ...filter }) {
-    const found = await listOrders(
-      pool,
-      { ...filter, locations: within(location), needsOperator: needs === 'operator' || undefined },
-      { after: cursor, limit },
-    );
+  async run({ pool, within }, { location, group: _group, limit, cursor, ...filter }) {
+    const found = await listOrders(pool, { ...filter, locations: within(location) }, { after: cursor, limit });
     if (found === undefined) throw new NotDone(400, 'The cursor is not the `next` of a page.');
     return found;
   },
@@ -63,6 +60,7 @@ const list = operation({
         flags: '--needs-operator',
         about: 'only orders that are held, in doubt, changed or to be cancelled, and wait for a person',
       },
+      { flags: '--late', about: `only open orders that are late by ${LATE_MIN} minutes or more` },
       { flags: '--open', about: 'only orders that have not ended' },
       ...optionsOf(OrdersQuery, '--status <status>', '--member-state <state>', '--since <when>', '--until <when>'),
       ...pagingOptions('orderId'),
@@ -72,7 +70,11 @@ const list = operation({
       'expediter order list --location club-1 --open --since 3h',
       'expediter order list --state failed --since 2027-01-31T18:00:00Z --json',
     ],
-    read: ({ needsOperator, ...typed }) => ({ ...typed, ...(needsOperator === true && { needs: 'operator' }) }),
+    read: ({ needsOperator, late, ...typed }) => ({
+      ...typed,
+      ...(needsOperator === true && { needs: 'operator' }),
+      ...(late === true && { needs: 'late' }),
+    }),
     rows: 'orders',
   },
 });

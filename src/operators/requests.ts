@@ -151,7 +151,10 @@ export const OrdersQuery = z.strictObject({
   location: Id.optional().meta({ description: 'Only orders at this location.' }),
   integration: Id.optional().meta({ description: 'Only orders last sent through this integration.' }),
   state: oneOf(PLACEMENT_STATES, 'State of the placement.').optional(),
-  needs: oneOf(['operator'], 'Only orders that need an operator: see `needsOperator`.').optional(),
+  needs: oneOf(
+    ['operator', 'late'],
+    'Only orders that need an operator (see `needsOperator`), or are late as on the board.',
+  ).optional(),
   open: whether('Only orders that have not ended (`true`) or that have ended (`false`).').optional(),
   status: oneOf(STATUSES, 'The last status that the POS reported.').optional(),
   memberState: oneOf(MEMBER_STATES, 'The state that the member sees.').optional(),

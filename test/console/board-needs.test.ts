@@ -230,7 +230,7 @@ describe('the list of what needs a person', () => {
       [
         'Late orders',
         3,
-        ['2 orders are late', '/console?location=club-1&column=preparing'],
+        ['2 orders are late', '/console/orders?needs=late&location=club-1'],
         ['1 order is late', '/console/orders/order-5'],
       ],
     ]);

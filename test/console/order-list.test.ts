@@ -22,6 +22,7 @@ describe('the filter of a list of orders', () => {
     };
     expect(ordersFilter(query)).toEqual(query);
     expect(OrdersQuery.safeParse(ordersFilter(query)).success).toBe(true);
+    expect(OrdersQuery.parse(ordersFilter({ needs: 'late' }))).toMatchObject({ needs: 'late' });
   });
 
   it('ignores parameters that are empty, unknown or invalid', () => {

@@ -10,6 +10,8 @@ type Case = {
 
 /** A kind of need. The board also lists parts that were left out of orders, and orders whose time has come. */
 export type NeedKind = AttentionKind | 'left_out' | 'unsent' | 'late';
+/** Minutes after its time from which an open order is late. */
+export const LATE_MIN = 15;
 
 /** Only an answer ends these, so they are never snoozed. */
 const URGENT: ReadonlySet<NeedKind> = new Set(['in_doubt', 'cancel_by_phone']);

@@ -18,13 +18,14 @@ import { StoredLeftOuts } from '../domain/left-out.ts';
 import { Next } from '../domain/next.ts';
 import { compareInstants, compareTexts, Instant } from '../domain/order.ts';
 import { RecordedReasonCode } from '../domain/reason-code.ts';
-import { CANCELLED_UNREAD, ofEvent, reasonCodeAt } from '../live/outbox.ts';
+import { CANCELLED_UNREAD, ESTIMATED_AT, ofEvent, reasonCodeAt } from '../live/outbox.ts';
 import { changesInWords } from '../contacts/changes-in-words.ts';
 import { jsonObject, type SqlOf } from '../postgres/sql-rows.ts';
 import { readerOf, type Reader } from '../retention/pack-order.ts';
 import { ENDED_AT, NEEDS_OPERATOR } from './needs-operator.ts';
 import { TIME_ZONE, TOLD, type ToldChange } from './read-contents.ts';
 import { NEEDS } from './needs-person.ts';
+import { LATE_MIN } from '../domain/settled-case.ts';
 
 export type OrderFilter = {
   /** Only orders at these locations. Undefined selects all orders, also those without a location. */
@@ -32,7 +33,7 @@ export type OrderFilter = {
   /** The integration that the order's last attempt called. */
   integration?: string | undefined;
   state?: PlacementState | undefined;
-  needsOperator?: boolean | undefined;
+  needs?: 'operator' | 'late' | undefined;
   /** Orders that have not ended. An order that was never fetched is open while its placement is unfinished. */
   open?: boolean | undefined;
   status?: Status | undefined;
@@ -245,8 +246,8 @@ async function readPage(reader: Reader, filter: OrderFilter, after: Signal | und
 const PAST_AFTER_MS = 3 * 86_400_000;
 
 /** False if no past order can be newer than the end of a page. */
-function mayBePast({ needsOperator, open }: OrderFilter, end: Signal | undefined): boolean {
-  if (needsOperator === true || open === true) return false;
+function mayBePast({ needs, open }: OrderFilter, end: Signal | undefined): boolean {
+  if (needs !== undefined || open === true) return false;
   return end === undefined || Date.parse(end.signalledAt) < Date.now() - PAST_AFTER_MS;
 }
 
@@ -312,8 +313,12 @@ const candidatesIn = (from: string): string => `
     AND ($5::timestamptz IS NULL OR (p.signalled_at, p.service_order_id) < ($5, $6::text))`;
 const CANCELLED = `cancellations c
   CROSS JOIN LATERAL (SELECT * FROM placements WHERE service_order_id = c.service_order_id OFFSET 0) AS p`;
-const CHANGED = `orders o
+const ORDERS = `orders o
   CROSS JOIN LATERAL (SELECT * FROM placements WHERE service_order_id = o.service_order_id OFFSET 0) AS p`;
+/** An order `o` that is late as the board says it. One that is retried, and a pickup that waits, is not. */
+const LATE = `o.ended_at IS NULL AND coalesce(${ESTIMATED_AT}, o.requested_at) <= now() - interval '${LATE_MIN} min'
+  AND p.state <> 'failed' AND NOT (p.state IN ('waiting', 'in_doubt') AND p.problem IS NOT NULL)
+  AND NOT (o.fulfillment = 'pickup' AND o.rank::int <@ '${ranksWhere((step) => step.pickup === 'ready_for_pickup')}'::int4multirange)`;
 const NEWEST_FIRST = 'ORDER BY p.signalled_at DESC, p.service_order_id DESC';
 
 /** More locations than these are looked up one by one. A plan for each and each month of past orders takes too long. */
@@ -323,7 +328,7 @@ const PLANNED = 20;
 type Scan = { candidates: string; last: string };
 
 /** SQL that reads the newest placements of each kind or location, and merges them by time. */
-function findCandidates({ locations, needsOperator }: OrderFilter, from = 'placements p'): Scan {
+function findCandidates({ locations, needs }: OrderFilter, from = 'placements p'): Scan {
   const all = candidatesIn(from);
   const scan = (sql: string): Scan => ({
     candidates: `${sql} LIMIT ${SCAN}`,
@@ -333,11 +338,13 @@ function findCandidates({ locations, needsOperator }: OrderFilter, from = 'place
     const newest = parts.map((each) => `(${each} ${NEWEST_FIRST} LIMIT ${SCAN})`);
     return scan(`SELECT * FROM (${newest.join(' UNION ALL ')}) AS p ${NEWEST_FIRST}`);
   };
-  if (needsOperator === true) {
+  if (needs !== undefined) {
     const { held, in_doubt: inDoubt, cancel_by_phone: cancel, changed } = NEEDS;
     const others = `${candidatesIn(CANCELLED)} AND ${cancel} AND NOT ${held} AND NOT ${inDoubt}`;
-    const kinds = [`${all} AND ${held}`, `${all} AND ${inDoubt}`, others, `${candidatesIn(CHANGED)} AND ${changed}`];
-    return merge(kinds.map((each) => `${each} AND ($1::text[] IS NULL OR p.location_id = ANY ($1))`));
+    const ofOrders = candidatesIn(ORDERS);
+    const kinds = [`${all} AND ${held}`, `${all} AND ${inDoubt}`, others, `${ofOrders} AND ${changed}`];
+    const asked = needs === 'late' ? [`${ofOrders} AND ${LATE} AND NOT ${held} AND NOT ${inDoubt}`] : kinds;
+    return merge(asked.map((each) => `${each} AND ($1::text[] IS NULL OR p.location_id = ANY ($1))`));
   }
   if (locations === undefined) return scan(`${all} AND $1::text[] IS NULL ${NEWEST_FIRST}`);
   if (locations.length > PLANNED) return lookUpEach(all, Math.max(PLANNED, Math.ceil(SCAN / locations.length)));

@@ -114,7 +114,7 @@ it('a person decides if it may have a ticket from before a restore', async () =>
   );
   await cancel(order);
   await system.round('placements');
-  expect(await listOrders(system.pool, { needsOperator: true }, { limit: 100 })).toMatchObject({
+  expect(await listOrders(system.pool, { needs: 'operator' }, { limit: 100 })).toMatchObject({
     orders: expect.arrayContaining([
       expect.objectContaining({ serviceOrderId: id, placement: 'in_doubt', cause: { code: 'order_cancelled' } }),
     ]),

@@ -93,6 +93,32 @@ describe('the list of orders', () => {
     expect(row).toMatchObject({ placement: 'in_doubt', needsOperator: true, nextAttemptAt: null, memberState: 'sent' });
   });
 
+  it('can be limited to those that are late as on the board', async () => {
+    const locationId = `late-${randomUUID()}`;
+    const of = { late: '16 min', soon: '14 min', ready: '16 min', retried: '16 min', held: '16 min', ended: '16 min' };
+    for (const [name, ago] of Object.entries(of)) {
+      const serviceOrderId = `${locationId}-${name}`;
+      await stage.seedOrder({ serviceOrderId, locationId });
+      await stage.query(
+        `UPDATE orders SET requested_at = now() - $2::interval, rank = CASE WHEN $3 THEN 40 ELSE rank END,
+                ended_at = CASE WHEN $4 THEN now() END WHERE service_order_id = $1`,
+        [serviceOrderId, ago, name === 'ready', name === 'ended'],
+      );
+    }
+    await stage.query(
+      `UPDATE placements SET finished_at = NULL, problem = 'x', next_attempt_at = now() + interval '1 h',
+              state = CASE WHEN service_order_id LIKE '%-held' THEN 'held' ELSE 'waiting' END
+       WHERE service_order_id = ANY ($1)`,
+      [[`${locationId}-retried`, `${locationId}-held`]],
+    );
+    expect(await ids(`location=${locationId}&memberState=ready_for_pickup`)).toEqual([`${locationId}-ready`]);
+    expect(await ids(`location=${locationId}&needs=late`)).toEqual([`${locationId}-late`]);
+    // The member was promised another time by the POS.
+    const estimate = `UPDATE orders SET estimate[2] = now() WHERE service_order_id = $1`;
+    await stage.query(estimate, [`${locationId}-late`]);
+    expect(await ids(`location=${locationId}&needs=late`)).toEqual([]);
+  });
+
   it('shows every order once over all pages, even if new orders arrive between two pages', async () => {
     const locationId = `pages-${randomUUID()}`;
     const all = Array.from({ length: 7 }, (_, i) => `${locationId}-${i}`);
