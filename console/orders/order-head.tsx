@@ -71,6 +71,8 @@ export function OrderHead({ story }: { story: ShownOrder }) {
       <details class="orders-machinery">
         <summary>Trace id, link and counts</summary>
         <dl>
+          <dt>Status in the API</dt>
+          <dd>{order?.status ?? 'none'}</dd>
           <dt>Live messages</dt>
           <dd>{order?.sequence ?? 0}</dd>
           <dt>Calls to the POS</dt>
@@ -95,7 +97,7 @@ function Status({ story }: { story: ShownOrder }) {
   return (
     <>
       {order?.status ? (
-        words(order.status)
+        words(order.memberState)
       ) : (
         <span class="faint">
           {droppedSince === 0 ? 'the POS has reported nothing yet' : 'the POS has reported nothing usable'}

@@ -23,7 +23,7 @@ import { locationOf } from './location-of.ts';
 import { PosWords } from './order-contents.tsx';
 import { OrderDialog } from './order-dialog.tsx';
 import { Telephone } from './telephone.tsx';
-import { conflictSays, conflictsOf, whatToDo, type Standing } from './what-to-do.ts';
+import { conflictHelp, conflictSays, conflictsOf, whatToDo, type Standing } from './what-to-do.ts';
 
 type Banner = Omit<Standing, 'canRetry' | 'canResolve' | 'isPaused'>;
 
@@ -130,7 +130,7 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
         {!isStandingBad && !isCancelBad && conflicts === 0 && telephone}
       </Change>
       {conflicts > 0 && (
-        <Conflicts count={conflicts} says={conflictSays(story)}>
+        <Conflicts count={conflicts} story={story}>
           {!isStandingBad && !isCancelBad && telephone}
         </Conflicts>
       )}
@@ -163,13 +163,12 @@ function Change({ story, onAsk, children }: AboutChange) {
   );
 }
 
-function Conflicts({ count, says, children }: { count: number; says: string; children: ComponentChildren }) {
+function Conflicts({ count, story, children }: { count: number; story: ShownOrder; children: ComponentChildren }) {
   return (
     <div class="apart orders-banner bad">
       <p>
-        <span class="orders-sentence">{says} </span>
-        See {count === 1 ? 'the line' : `the ${count} lines`} marked “conflict” below. Check the order at the POS, then
-        close the case.
+        <span class="orders-sentence">{conflictSays(story)} </span>
+        See {count === 1 ? 'the line' : `the ${count} lines`} marked “conflict” below. {conflictHelp(story)}
       </p>
       {children}
     </div>

@@ -142,6 +142,15 @@ export function conflictSays({ order, history, posIds }: ShownOrder): string {
   return `The POS reported “${words(other?.status ?? '')}” and “${words(order?.status ?? '')}”. The member was last told “${told}”.`;
 }
 
+/** What the member sees of an order with a conflict, and what a person can do. */
+export function conflictHelp({ order }: ShownOrder): string {
+  const sees = `The member sees “${words(order?.memberState ?? '')}” now`;
+  const isFinal = ['completed', 'failed', 'cancelled'].includes(order?.status ?? '');
+  return isFinal
+    ? `${sees}, and no later report changes it. Check the order at the POS. If the member sees what is wrong, agree with the restaurant what becomes of the order, and tell the member by the platform. Then close the case.`
+    : `${sees}. The next report of the POS corrects it. Check the order at the POS, and have it reported there. Then close the case.`;
+}
+
 /**
  * Explains a retry, sentence by sentence.
  * @param now milliseconds since the epoch

@@ -3,6 +3,7 @@ import { doneMeanwhile } from '../../console/orders/asks.ts';
 import { doneSince } from '../../console/parts/done-since.ts';
 import {
   answersMean,
+  conflictHelp,
   conflictSays,
   conflictsOf,
   isCaseClosed,
@@ -211,6 +212,16 @@ describe('a conflict', () => {
       'The POS gave this order the id of another order.',
     ],
   ])('says what is true: %s', (_, one, says) => expect(conflictSays(one)).toBe(says));
+
+  it('says what the member sees, whether that can change, and what a person can do', () => {
+    expect(conflictHelp(both)).toMatch(
+      /^The member sees “cancelled” now, and no later report changes it\. .* tell the member /,
+    );
+    const open = reported({ status: 'ready', memberState: 'ready_for_pickup' }, ['ready', true, 'OTHER']);
+    expect(conflictHelp(open)).toMatch(
+      /^The member sees “ready for pickup” now\. The next report of the POS corrects it\./,
+    );
+  });
 });
 
 describe('a closed case', () => {
