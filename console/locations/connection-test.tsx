@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { ask } from '../api.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Dated } from '../parts/dated.tsx';
@@ -6,11 +6,20 @@ import { Problem, Said } from '../parts/said.tsx';
 import { Time } from '../parts/time.tsx';
 import { WithRole } from '../parts/with-role.tsx';
 import type { CheckedLocation } from '../wire.ts';
+import { may } from '../may.ts';
 
 type Test = { checked: CheckedLocation; at: string } | { problem: string };
 
-/** Tests whether the settings reach the POS. An item of the list of what connects a location. */
-export function ConnectionTest({ locationId, canCheck }: { locationId: string; canCheck: boolean }) {
+/** Tests whether the settings reach the POS, and a new location at once. An item of the list of what connects a location. */
+export function ConnectionTest({
+  locationId,
+  canCheck,
+  isNew,
+}: {
+  locationId: string;
+  canCheck: boolean;
+  isNew: boolean;
+}) {
   const [test, setTest] = useState<Test>();
   const [isBusy, setBusy] = useState(false);
 
@@ -25,6 +34,9 @@ export function ConnectionTest({ locationId, canCheck }: { locationId: string; c
     }
     setBusy(false);
   };
+  useEffect(() => {
+    if (isNew && may('operator or integrator', locationId)) void check();
+  }, []);
 
   return (
     <li>

@@ -1,5 +1,5 @@
 import { useLocation, useRoute } from 'preact-iso';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { AskButton } from '../parts/ask-button.tsx';
 import { ask, query } from '../api.ts';
 import { Acts } from '../audit/actions.tsx';
@@ -33,6 +33,7 @@ import './locations.css';
 import { PauseDialog, ResumeDialog } from './pause-dialog.tsx';
 import { isByPos, pausedBy, stateOfOrders } from './pause.ts';
 import { Tokens } from './tokens.tsx';
+import { firstAddress } from '../set-up/new-location.ts';
 
 const EVERY_MS = 10_000;
 const SCORES_EVERY_MS = 60_000;
@@ -70,13 +71,13 @@ export function LocationPage() {
 
 /** The last step of the wizard is on the location's own page, so that it can be left and resumed. */
 function Added({ locationId }: { locationId: string }) {
+  useEffect(() => () => void (firstAddress.value = undefined), []);
   return (
     <>
       <Steps now={4} />
       <p>
-        <b>{locationName(locationId)} is stored.</b> Now do the three steps under Connection: test the settings, give
-        the POS our webhook address, and place a test order. You can leave, and continue here at any time.{' '}
-        <a href={pageOf.location(locationId)}>Done</a>
+        <b>{locationName(locationId)} is stored.</b> Its settings are tested. Now give the POS our webhook address, and
+        place a test order. You can leave, and continue here at any time. <a href={pageOf.location(locationId)}>Done</a>
       </p>
     </>
   );
@@ -101,7 +102,7 @@ function Shown({ location, loaded, isNew, alarms }: AboutShown) {
   return (
     <>
       <div class="beside">
-        {isNew && <Connection location={location} onDone={loaded.again} />}
+        {isNew && <Connection location={location} onDone={loaded.again} isNew />}
         <div>
           {!isNew && <Reach location={location} />}
           <Now location={location} onDone={loaded.again} />
@@ -117,7 +118,7 @@ function Shown({ location, loaded, isNew, alarms }: AboutShown) {
           />
         )}
       </div>
-      {!isNew && <Connection location={location} onDone={loaded.again} />}
+      {!isNew && <Connection location={location} onDone={loaded.again} isNew={false} />}
 
       <Configuration location={location} onDone={loaded.again} />
 

@@ -70,6 +70,16 @@ function urlIn(step: string): string | undefined {
   return /https?:\/\/[^\s"”'<>]+[^\s"”'<>.,;:!?)]/.exec(step)?.[0];
 }
 
+/** The address with a new token. */
+export function NewAddress({ url }: { url: string }) {
+  return (
+    <>
+      <p>Enter this address at the POS. It has the token, and is shown only once. Copy it now.</p>
+      <Copyable label="the webhook address with the token" text={url} />
+    </>
+  );
+}
+
 /** Makes a token. Its address is shown only here. */
 export function TokenDialog({ location, onDone, onClose }: About) {
   const [label, setLabel] = useState('');
@@ -85,12 +95,7 @@ export function TokenDialog({ location, onDone, onClose }: About) {
     const { url } = await ask<IssuedToken>('POST', pathOf(location, 'tokens'), last.current);
     announce('The token is made');
     onDone();
-    return (
-      <>
-        <p>Enter this address at the POS. It has the token, and is shown only once. Copy it now.</p>
-        <Copyable label="the webhook address with the token" text={url} />
-      </>
-    );
+    return <NewAddress url={url} />;
   };
   return (
     <Confirm title="Make a token" action="Make the token" onConfirm={make} onClose={onClose}>

@@ -7,13 +7,22 @@ import { WithRole } from '../parts/with-role.tsx';
 import { ConnectionTest } from '../locations/connection-test.tsx';
 import { LastSeen } from '../locations/locations-page.tsx';
 import type { ShownLocation } from '../wire.ts';
-import { ConnectDialog, LinkDialog, TestOrderDialog, TokenDialog } from './connection-dialogs.tsx';
+import { ConnectDialog, LinkDialog, NewAddress, TestOrderDialog, TokenDialog } from './connection-dialogs.tsx';
 import './set-up.css';
+import { firstAddress } from './new-location.ts';
 
 type Dialog = 'connect' | 'token' | 'link' | 'test';
 
 /** The three things that connect a location with its POS. They can be done at any time, and again. */
-export function Connection({ location, onDone }: { location: ShownLocation; onDone: () => void }) {
+export function Connection({
+  location,
+  onDone,
+  isNew,
+}: {
+  location: ShownLocation;
+  onDone: () => void;
+  isNew: boolean;
+}) {
   const { locationId, knows, validTokens, lastSeenAt } = location;
   const [dialog, setDialog] = useState<Dialog>();
   const close = (): void => setDialog(undefined);
@@ -24,7 +33,7 @@ export function Connection({ location, onDone }: { location: ShownLocation; onDo
     <section class="sheet" aria-labelledby="location-connection">
       <h2 id="location-connection">Connection</h2>
       <ol class="connection">
-        <ConnectionTest locationId={locationId} canCheck={knows.check} />
+        <ConnectionTest locationId={locationId} canCheck={knows.check} isNew={isNew} />
         <li>
           <div class="apart connection-head">
             <h3>Webhooks</h3>
@@ -51,6 +60,7 @@ export function Connection({ location, onDone }: { location: ShownLocation; onDo
               </>
             )}
           </p>
+          {isNew && firstAddress.value?.locationId === locationId && <NewAddress url={firstAddress.value.url} />}
         </li>
         <li>
           <div class="apart connection-head">

@@ -14,12 +14,13 @@ import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { WithRole } from '../parts/with-role.tsx';
 import { findSession } from '../sign-in.ts';
-import type { ChangedLocation, ShownProvider } from '../wire.ts';
+import type { ChangedLocation, IssuedToken, ShownProvider } from '../wire.ts';
 import { aboutIds, readAbout } from './about-draft.ts';
 import { AboutFields } from './about-fields.tsx';
 import { Changes, Warnings } from './changes.tsx';
 import { withoutChanged, type FieldProblems } from './field-problems.ts';
-import { forgetNewLocation, newLocation, type NewLocation } from './new-location.ts';
+import { firstAddress, forgetNewLocation, newLocation, type NewLocation } from './new-location.ts';
+import { randomKey } from './random-key.ts';
 import './set-up.css';
 import { draftOf, fieldsOf, idsOf, readDraft } from './settings-fields.ts';
 import type { Schema } from './settings-fields.ts';
@@ -94,6 +95,7 @@ function Wizard({ providers }: { providers: readonly ShownProvider[] }) {
     await send('', typeof would?.etag === 'string' ? { 'if-match': would.etag } : { 'if-none-match': '*' });
     await untilAllowed(draft.locationId);
     await readNames().catch(() => {});
+    if (provider?.connect === false && may('integrator', draft.locationId)) await makeFirstToken(draft.locationId);
     announce(`${draft.about.name} is stored`);
     route(`${pageOf.location(draft.locationId)}?added=1`);
     forgetNewLocation();
@@ -246,7 +248,8 @@ function First({ draft, problems, providers, put }: AboutFirst) {
 type AboutReview = { would: Would; providers: readonly ShownProvider[] };
 
 function Review({ would: { created, locationId, changes, warnings, of }, providers }: AboutReview) {
-  const isTested = providers.some(({ integration, check }) => check && integration === of.integration);
+  const provider = providers.find(({ integration }) => integration === of.integration);
+  const { check: isTested = false, connect = true } = provider ?? {};
   if (!created) {
     return (
       <p class="problem">
@@ -259,12 +262,21 @@ function Review({ would: { created, locationId, changes, warnings, of }, provide
     <>
       <p>
         This will be stored for <b>{of.about.name}</b>, with the id <code>{locationId}</code>. Orders that wait for it
-        are then sent at once.{isTested && ' Whether the POS accepts the settings is tested in the next step.'}
+        are then sent at once.{isTested && ' Then it is tested whether the POS accepts the settings.'}
+        {!connect && ' A token for its webhooks is made too.'}
       </p>
       <Changes changes={changes} isNew />
       <Warnings warnings={warnings} />
     </>
   );
+}
+
+/** Each POS needs a token. Without one, for example because PUBLIC_URL is not set, the page of the location says so. */
+async function makeFirstToken(locationId: string): Promise<void> {
+  const headers = { 'idempotency-key': randomKey() };
+  const path = `/locations/${encodeURIComponent(locationId)}/tokens`;
+  const made = await ask<IssuedToken>('POST', path, { body: {}, headers }).catch(() => undefined);
+  firstAddress.value = made && { locationId, url: made.url };
 }
 
 const AGAIN_MS = 500;

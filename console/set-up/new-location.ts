@@ -20,6 +20,11 @@ export function forgetNewLocation(): void {
   newLocation.value = NOTHING;
 }
 
+/** The webhook address of the location that was just added, with its first token. Only its page shows it. */
+export const firstAddress = signal<{ locationId: string; url: string }>();
+
 effect(() => {
-  if (session.value.state === 'out') forgetNewLocation();
+  if (session.value.state !== 'out') return;
+  forgetNewLocation();
+  firstAddress.value = undefined;
 });
