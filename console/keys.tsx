@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { closeDialog, Dialog } from './parts/dialog.tsx';
+import { CloseDialog, Dialog } from './parts/dialog.tsx';
 import { Tick } from './parts/form.tsx';
 import { storedChoice } from './parts/stored-choice.ts';
 
@@ -55,11 +55,7 @@ function KeysDialog({ onClose }: { onClose: () => void }) {
       <Tick isOn={areOn.value} onTick={(isOn) => areOn.store(isOn)}>
         Single keys act. Ctrl K always does.
       </Tick>
-      <div class="buttons">
-        <button type="button" onClick={closeDialog}>
-          Close
-        </button>
-      </div>
+      <CloseDialog />
     </Dialog>
   );
 }

@@ -1,6 +1,6 @@
 import { ask, query } from '../api.ts';
 import { may } from '../may.ts';
-import { Choice } from '../parts/form.tsx';
+import { FilterChoice } from '../parts/filter-choice.tsx';
 import { FoldedFilters } from '../parts/folded-filters.tsx';
 import { GroupChoice } from '../parts/group-choice.tsx';
 import { LocationField } from '../parts/location-field.tsx';
@@ -36,6 +36,7 @@ function Audit() {
   const authors = useLoaded((signal) => ask<{ people: string[] }>('GET', '/audit/people', { signal }), []);
   const found = useLoaded((signal) => ask<ListedActions>('GET', `/audit${chosen}`, { signal }), [chosen]);
   const set = (some: Partial<typeof filter>): void => change({ ...some, cursor: '' });
+  const of = { page: 'audit', filter, change: set };
   const at = (cursor: string): string => `/console/audit${query({ ...filter, cursor })}`;
   return (
     <Page
@@ -47,28 +48,25 @@ function Audit() {
       }
     >
       <FoldedFilters label="Which actions" filters={filter} clear="/console/audit">
-        <Choice
-          id="audit-actor"
+        <FilterChoice
+          of={of}
+          name="actor"
           label="By whom"
-          value={filter.actor}
           options={[...new Set(['', filter.actor, ...(authors.value?.people ?? [])])].map(
             (name) => [name, personName(name) || 'anybody'] as const,
           )}
-          onChoose={(actor) => set({ actor })}
         />
-        <Choice
-          id="audit-action"
+        <FilterChoice
+          of={of}
+          name="action"
           label="What"
-          value={filter.action}
           options={[['', 'anything'], ...ACT_CODES.map((code) => [code, actionName(code)] as const)]}
-          onChoose={(action) => set({ action })}
         />
-        <Choice
-          id="audit-outcome"
+        <FilterChoice
+          of={of}
+          name="outcome"
           label="How it ended"
-          value={filter.outcome}
           options={[['', 'any'], ...['done', 'refused', 'failed', 'unknown'].map((each) => [each, each] as const)]}
-          onChoose={(outcome) => set({ outcome })}
         />
         <GroupChoice page="audit" value={filter.group} onChoose={(group) => set({ group })} />
         <LocationField

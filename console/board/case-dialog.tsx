@@ -1,7 +1,7 @@
 import { may } from '../may.ts';
 import { isCaseClosed } from '../orders/what-to-do.ts';
 import { CaseAndNotes } from '../parts/case.tsx';
-import { closeDialog, Dialog } from '../parts/dialog.tsx';
+import { CloseDialog, Dialog } from '../parts/dialog.tsx';
 import { ask } from '../api.ts';
 import { Loading } from '../parts/loading.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
@@ -36,11 +36,7 @@ export function CaseDialog({ subject, name, isSilent, onClose }: AboutCaseDialog
           />
         )}
       </Loading>
-      <div class="buttons">
-        <button type="button" onClick={closeDialog}>
-          Back to the board
-        </button>
-      </div>
+      <CloseDialog words="Back to the board" />
     </Dialog>
   );
 }

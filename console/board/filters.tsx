@@ -1,5 +1,6 @@
 import { useId } from 'preact/hooks';
-import { Choice, Text } from '../parts/form.tsx';
+import { FilterChoice } from '../parts/filter-choice.tsx';
+import { Text } from '../parts/form.tsx';
 import { GroupChoice } from '../parts/group-choice.tsx';
 import { locationName, optionsOf, vendorName } from '../parts/names.ts';
 import type { Filter } from './create-board.ts';
@@ -18,23 +19,22 @@ export function Filters({
   follow('places');
   const { locations, integrations } = board.places();
   const id = useId();
+  const of = { page: id, filter, change };
   const isSet = filter.group !== '' || filter.location !== '' || filter.integration !== '' || filter.text !== '';
   return (
     <search class="filters board-filters">
       <GroupChoice page={id} value={filter.group} onChoose={(group) => change({ group })} />
-      <Choice
-        id={`${id}-location`}
+      <FilterChoice
+        of={of}
+        name="location"
         label="Location"
-        value={filter.location}
         options={[['', 'All locations'], ...optionsOf(locations, filter.location, locationName)]}
-        onChoose={(location) => change({ location })}
       />
-      <Choice
-        id={`${id}-integration`}
+      <FilterChoice
+        of={of}
+        name="integration"
         label="POS"
-        value={filter.integration}
         options={[['', 'All POS systems'], ...optionsOf(integrations, filter.integration, vendorName)]}
-        onChoose={(integration) => change({ integration })}
       />
       <Text
         id={`${id}-text`}

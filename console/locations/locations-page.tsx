@@ -4,7 +4,7 @@ import { AskButton } from '../parts/ask-button.tsx';
 import { ask } from '../api.ts';
 import { may } from '../may.ts';
 import { Badge } from '../parts/badge.tsx';
-import { Choice, Text } from '../parts/form.tsx';
+import { Text } from '../parts/form.tsx';
 import { GroupChoice } from '../parts/group-choice.tsx';
 import { now } from '../parts/clock.ts';
 import { FoldedFilters } from '../parts/folded-filters.tsx';
@@ -26,8 +26,12 @@ import { LastHourErrors, LastHourWebhooks } from './last-hour.tsx';
 import './locations.css';
 import { PauseDialog, ResumeDialog } from './pause-dialog.tsx';
 import { isByPos, pausedBy, stateOfOrders } from './pause.ts';
+import { FilterChoice } from '../parts/filter-choice.tsx';
 
 const EVERY_MS = 10_000;
+const PAUSED = Object.entries({ '': 'all', false: 'taking orders', true: 'paused' });
+const LONGEST = { heard: 'longest silent', webhooks: 'most webhooks', errors: 'most errors' };
+const ORDER = Object.entries({ '': 'worst first', name: 'name', ...LONGEST });
 
 export function LocationsPage() {
   const loaded = useLoaded(readLocations, [], EVERY_MS);
@@ -57,6 +61,7 @@ async function readLocations(signal: AbortSignal): Promise<ListedLocations> {
 
 function List({ all, onDone }: { all: readonly ListedLocation[]; onDone: () => void }) {
   const [filters, change] = useFilters('text', 'group', 'integration', 'paused', 'by');
+  const of = { page: 'locations', filter: filters, change };
   const chosen = useChosen();
   const found = useMemo(() => findLocations(all, filters, Date.now()), [all, ...Object.values(filters)]);
   // Rows are rendered again only if the data has changed.
@@ -111,37 +116,14 @@ function List({ all, onDone }: { all: readonly ListedLocation[]; onDone: () => v
         }
       >
         <GroupChoice page="locations" value={filters.group} onChoose={(group) => change({ group })} />
-        <Choice
-          id="locations-integration"
+        <FilterChoice
+          of={of}
+          name="integration"
           label="POS"
-          value={filters.integration}
           options={[['', 'all'], ...vendorOptions(filters.integration)]}
-          onChoose={(integration) => change({ integration })}
         />
-        <Choice
-          id="locations-paused"
-          label="Orders"
-          value={filters.paused}
-          options={[
-            ['', 'all'],
-            ['false', 'taking orders'],
-            ['true', 'paused'],
-          ]}
-          onChoose={(paused) => change({ paused })}
-        />
-        <Choice
-          id="locations-by"
-          label="Sort by"
-          value={filters.by}
-          options={[
-            ['', 'worst first'],
-            ['name', 'name'],
-            ['heard', 'longest silent'],
-            ['webhooks', 'most webhooks'],
-            ['errors', 'most errors'],
-          ]}
-          onChoose={(by) => change({ by })}
-        />
+        <FilterChoice of={of} name="paused" label="Orders" options={PAUSED} />
+        <FilterChoice of={of} name="by" label="Sort by" options={ORDER} />
       </FoldedFilters>
       <output class="faint locations-count">
         {found.length === all.length ? all.length : `${found.length} of ${all.length}`}

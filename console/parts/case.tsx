@@ -19,11 +19,7 @@ type AboutCase = About & { care: Shown; isNeeded: boolean; mayAct: boolean; isSi
 type Asking = { path: string; onClose: () => void; meanwhile: Meanwhile };
 type Dialog = 'hand over' | 'close' | 'snooze';
 
-const SNOOZES = [
-  ['30', '30 minutes'],
-  ['120', '2 hours'],
-  ['480', '8 hours'],
-] as const;
+const SNOOZES = Object.entries({ 30: '30 minutes', 120: '2 hours', 480: '8 hours' });
 
 /** What a dialog of a case does, by the codes of actions. */
 const MOVED = ['take case', 'close case'];

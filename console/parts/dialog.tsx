@@ -22,6 +22,17 @@ export function Dialog({ title, children, ...about }: AboutDialog) {
   );
 }
 
+/** The last line of a dialog that asks nothing. */
+export function CloseDialog({ words = 'Close' }: { words?: string }) {
+  return (
+    <div class="buttons">
+      <button type="button" onClick={closeDialog}>
+        {words}
+      </button>
+    </div>
+  );
+}
+
 /** Closes the dialog of a button, as Escape does. */
 export function closeDialog({ currentTarget }: { currentTarget: HTMLElement }): void {
   currentTarget.closest('dialog')?.close();

@@ -2,12 +2,7 @@ import { now } from './clock.ts';
 import { Choice } from './form.tsx';
 
 const DAY_MS = 24 * 60 * 60_000;
-const LENGTHS = [
-  ['30', 'after 30 days'],
-  ['90', 'after 90 days'],
-  ['365', 'after a year'],
-  ['', 'never'],
-] as const;
+const LENGTHS = Object.entries({ 30: 'after 30 days', 90: 'after 90 days', 365: 'after a year', '': 'never' });
 
 /** The choice of when a token ends. */
 export function Expires({ id, days, onChoose }: { id: string; days: string; onChoose: (days: string) => void }) {

@@ -1,34 +1,23 @@
-import { Choice } from './form.tsx';
+import { FilterChoice } from './filter-choice.tsx';
 import { GroupChoice } from './group-choice.tsx';
 import { LocationField } from './location-field.tsx';
 import { vendorOptions } from './names.ts';
 
-type AboutPlaceFilters = {
-  page: string;
-  location: string | undefined;
-  /** Undefined if the page has no filter by group. */
-  group?: string;
-  integration: string | undefined;
-  change: (some: { location?: string; group?: string; integration?: string }) => void;
-};
+type Places = { location?: string; group?: string; integration?: string };
 
-export function PlaceFilters({ page, location = '', group, integration = '', change }: AboutPlaceFilters) {
+export function PlaceFilters({ of }: { of: { page: string; filter: Places; change: (some: Places) => void } }) {
+  const { page, filter, change } = of;
+  const { location = '', group = '', integration = '' } = filter;
   return (
     <>
-      {group !== undefined && <GroupChoice page={page} value={group} onChoose={(to) => change({ group: to })} />}
+      <GroupChoice page={page} value={group} onChoose={(to) => change({ group: to })} />
       <LocationField
         id={`${page}-location`}
         label="Location"
         value={location}
         onChoose={(to) => change({ location: to })}
       />
-      <Choice
-        id={`${page}-integration`}
-        label="POS"
-        value={integration}
-        options={[['', 'all'], ...vendorOptions(integration)]}
-        onChoose={(to) => change({ integration: to })}
-      />
+      <FilterChoice of={of} name="integration" label="POS" options={[['', 'all'], ...vendorOptions(integration)]} />
     </>
   );
 }

@@ -120,10 +120,7 @@ function GiveDialog({ onToken, onDone, onClose }: Giving & { onDone: () => void;
         id="people-to"
         label="To"
         value={to}
-        options={[
-          ['email', 'a person, by address'],
-          ['group', 'all members of a group'],
-        ]}
+        options={Object.entries({ email: 'a person, by address', group: 'all members of a group' })}
         onChoose={(to) => setTo(to === 'group' ? 'group' : 'email')}
       />
       <Text

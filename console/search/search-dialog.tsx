@@ -5,7 +5,7 @@ import { ticketOf } from '../board/ticket-of.ts';
 import { may } from '../may.ts';
 import { Badge } from '../parts/badge.tsx';
 import { now } from '../parts/clock.ts';
-import { closeDialog, Dialog } from '../parts/dialog.tsx';
+import { CloseDialog, closeDialog, Dialog } from '../parts/dialog.tsx';
 import { Text } from '../parts/form.tsx';
 import { LocationName } from '../parts/location-field.tsx';
 import { locationName } from '../parts/names.ts';
@@ -103,11 +103,7 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
           </p>
         )}
       </div>
-      <div class="buttons">
-        <button type="button" onClick={closeDialog}>
-          Close
-        </button>
-      </div>
+      <CloseDialog />
     </Dialog>
   );
 }

@@ -109,17 +109,8 @@ export function AboutFields({
   );
 }
 
-const VIA = [
-  ['', 'no'],
-  ['email', 'by e-mail'],
-  ['webhook', 'by your gateway'],
-] as const;
-const LANGUAGES = [
-  ['en', 'English'],
-  ['de', 'German'],
-  ['fr', 'French'],
-  ['es', 'Spanish'],
-] as const;
+const VIA = Object.entries({ '': 'no', email: 'by e-mail', webhook: 'by your gateway' });
+const LANGUAGES = Object.entries({ en: 'English', de: 'German', fr: 'French', es: 'Spanish' });
 
 /** A contact, and whether and when it is told about orders: docs/notify-restaurants.md. */
 function Contact({

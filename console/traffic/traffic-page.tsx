@@ -35,7 +35,7 @@ export function TrafficPage() {
     <Page title="Traffic">
       <search class="filters">
         <Choice id="traffic-hours" label="Last" value={hours} options={HOURS} onChoose={(hours) => change({ hours })} />
-        <PlaceFilters page="traffic" location={location} group={group} integration={integration} change={change} />
+        <PlaceFilters of={{ page: 'traffic', filter: filters, change }} />
       </search>
       <Loading loaded={loaded}>{(traffic) => <Shown traffic={traffic} />}</Loading>
     </Page>
@@ -65,15 +65,16 @@ function Shown({ traffic: { at, integrations } }: { traffic: Answer }) {
 
 function Integration({ at, traffic }: { at: string[]; traffic: IntegrationTraffic }) {
   const id = `traffic-${traffic.integration}`;
-  const series = useMemo(
-    () => ({
-      webhooks: webhookSeries(traffic),
-      placements: placementSeries(traffic),
-      placementSeconds: quantileSeries(traffic.placementSeconds),
-      liveLagSeconds: quantileSeries(traffic.liveLagSeconds),
-    }),
-    [traffic],
-  );
+  const charts = useMemo(() => {
+    const { placementSeconds: ticket, liveLagSeconds: live } = traffic;
+    const placements = placementSeries(traffic);
+    return [
+      ['Webhooks, by outcome', 'counts', describeWebhooks(traffic), webhookSeries(traffic)],
+      ['Orders, by outcome', 'counts', describePlacements(placements), placements],
+      ['From signal to ticket', 'seconds', describeQuantiles(ticket, at, clockTime), quantileSeries(ticket)],
+      ['From commit to live message', 'seconds', describeQuantiles(live, at, clockTime), quantileSeries(live)],
+    ] as const;
+  }, [traffic, at]);
   return (
     <section class="sheet" aria-labelledby={id}>
       <h2 id={id}>{vendorName(traffic.integration)}</h2>
@@ -81,34 +82,9 @@ function Integration({ at, traffic }: { at: string[]; traffic: IntegrationTraffi
         <p class="faint">Requests for no known POS, and orders whose location was not known yet.</p>
       )}
       <div class="traffic-charts">
-        <Chart
-          title="Webhooks, by outcome"
-          summary={describeWebhooks(traffic)}
-          measure="counts"
-          at={at}
-          series={series.webhooks}
-        />
-        <Chart
-          title="Orders, by outcome"
-          summary={describePlacements(series.placements)}
-          measure="counts"
-          at={at}
-          series={series.placements}
-        />
-        <Chart
-          title="From signal to ticket"
-          summary={describeQuantiles(traffic.placementSeconds, at, clockTime)}
-          measure="seconds"
-          at={at}
-          series={series.placementSeconds}
-        />
-        <Chart
-          title="From commit to live message"
-          summary={describeQuantiles(traffic.liveLagSeconds, at, clockTime)}
-          measure="seconds"
-          at={at}
-          series={series.liveLagSeconds}
-        />
+        {charts.map(([title, measure, summary, series]) => (
+          <Chart key={title} {...{ title, measure, summary, series, at }} />
+        ))}
       </div>
     </section>
   );

@@ -1,4 +1,4 @@
-import { Choice } from '../parts/form.tsx';
+import { FilterChoice } from '../parts/filter-choice.tsx';
 import { FoldedFilters } from '../parts/folded-filters.tsx';
 import { PlaceFilters } from '../parts/place-filters.tsx';
 import { OUTCOME_TONES } from '../parts/tones.ts';
@@ -6,38 +6,23 @@ import { When, Written } from '../parts/written.tsx';
 import type { WebhookFilter } from './webhook-filter.ts';
 
 const OUTCOMES = ['dropped', ...Object.keys(OUTCOME_TONES).filter((outcome) => outcome !== 'dropped')];
+const OLD_TOKEN = Object.entries({ '': 'any', true: 'only with an old token', false: 'without them' });
 
 type AboutFilters = { filter: WebhookFilter; change: (some: Partial<WebhookFilter>) => void };
 
 /** The inputs of the filter. */
 export function WebhooksFilters({ filter, change }: AboutFilters) {
+  const of = { page: 'webhooks', filter, change };
   return (
     <FoldedFilters label="Which webhooks" filters={filter} clear="/console/webhooks">
-      <Choice
-        id="webhooks-outcome"
+      <FilterChoice
+        of={of}
+        name="outcome"
         label="Outcome"
-        value={filter.outcome}
         options={[['', 'any'], ...OUTCOMES.map((outcome) => [outcome, outcome] as const)]}
-        onChoose={(outcome) => change({ outcome })}
       />
-      <Choice
-        id="webhooks-old-token"
-        label="Old token"
-        value={filter.oldToken}
-        options={[
-          ['', 'any'],
-          ['true', 'only with an old token'],
-          ['false', 'without them'],
-        ]}
-        onChoose={(oldToken) => change({ oldToken })}
-      />
-      <PlaceFilters
-        page="webhooks"
-        location={filter.location}
-        group={filter.group}
-        integration={filter.integration}
-        change={change}
-      />
+      <FilterChoice of={of} name="oldToken" label="Old token" options={OLD_TOKEN} />
+      <PlaceFilters of={of} />
       <Written
         id="webhooks-order"
         label="Order id"
