@@ -15,6 +15,8 @@ export type Session =
       until: string;
       openedAt: string;
       version: string;
+      /** How the service can tell restaurants of orders. A process of the previous version does not say it. */
+      notifies?: readonly string[];
     };
 
 export const session = signal<Session>({ state: 'unknown' });

@@ -6,6 +6,7 @@ import { offeredCountries, offeredZones } from '../parts/local-time.ts';
 import { linesOf } from '../people/right-of.ts';
 import { isFilled, NO_CONTACT, REASONS, type AboutDraft, type ContactDraft } from './about-draft.ts';
 import type { FieldProblems } from './field-problems.ts';
+import { session } from '../sign-in.ts';
 
 /** The inputs about a location besides its POS. @param form.groups groups that exist */
 export function AboutFields({
@@ -112,6 +113,13 @@ export function AboutFields({
 const VIA = Object.entries({ '': 'no', email: 'by e-mail', webhook: 'by your gateway' });
 const LANGUAGES = Object.entries({ en: 'English', de: 'German', fr: 'French', es: 'Spanish' });
 
+const LACKS: Record<string, string> = { email: 'no mail server', webhook: 'no gateway' };
+/** Says that nothing is sent by a way. */
+function inVain(via: string): string | undefined {
+  if (via === '' || session.value.state !== 'in' || session.value.notifies?.includes(via) !== false) return undefined;
+  return `Nothing is sent this way: this service has ${LACKS[via] ?? 'no such way'}. Ask the person who runs it.`;
+}
+
 /** A contact, and whether and when it is told about orders: docs/notify-restaurants.md. */
 function Contact({
   nth,
@@ -147,7 +155,7 @@ function Contact({
         <Text {...shared('phone')} placeholder="+4930123456" />
       </div>
       <div class="field-row">
-        <Choice {...choice('via')} options={VIA} />
+        <Choice {...choice('via')} options={VIA} hint={inVain(contact.via)} />
         {contact.via !== '' && (
           <>
             <Choice {...choice('language')} options={LANGUAGES} />

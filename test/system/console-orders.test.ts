@@ -103,8 +103,11 @@ describe('orders that are held by wrong settings', () => {
     await page.getByRole('button', { name: 'Reload' }).click();
     await page.getByRole('button', { name: 'Reload' }).waitFor({ state: 'detached' });
     expect(await url.inputValue()).toBe(pass.pos.ordersUrl);
-    const sent = page.waitForRequest((request) => request.method() === 'PATCH');
     await page.getByRole('button', { name: 'Save' }).click();
+    const question = page.getByRole('dialog', { name: 'Save these changes?' });
+    await says(question, /^Orders URL leads to another path of http\S+ than before\. Is that right\?/);
+    const sent = page.waitForRequest((request) => request.method() === 'PATCH');
+    await question.getByRole('button', { name: 'Save' }).click();
     expect((await sent).postDataJSON()).toEqual({ settings: { ordersUrl: pass.pos.ordersUrl } });
     for (const id of ids) await reaches(id, 'sent');
     await says(page, '2 orders were sent.');
@@ -120,7 +123,6 @@ describe('orders that are held by wrong settings', () => {
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByLabel('Secret', { exact: true }).fill(secret);
     await page.getByRole('button', { name: 'Save' }).click();
-    const question = page.getByRole('dialog', { name: 'Save these changes?' });
     await says(question, /leads to another host than before: https:\/\/elsewhere\.example\.com instead of/);
     expect(new Set(pass.complaints())).toEqual(new Set(['400: /console/api/locations/mill-2']));
     await question.getByRole('button', { name: 'Back' }).click();

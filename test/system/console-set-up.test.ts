@@ -158,6 +158,16 @@ it('a country and a time zone may be typed by the name of the country and of a c
   await until(async () => (await page.getByLabel('Time zone').inputValue()) === 'America/New_York');
 });
 
+it('the form points out that a contact hears nothing by e-mail where no mail server is set', async () => {
+  const { page } = await pass.open('/console/locations/new');
+  await press(page, 'Add a contact');
+  const words = /^Nothing is sent this way: this service has no mail server\./;
+  expect(await page.getByText(words).count()).toBe(0);
+  await page.getByLabel('Told about orders').selectOption('by e-mail');
+  await says(page, words);
+  expect(await askAxe(page)).toEqual([]);
+});
+
 it('the wizard refuses the id of an existing location', async () => {
   const { page } = await pass.open('/console/locations/new');
   await page.getByLabel(/^Standard API/).check();

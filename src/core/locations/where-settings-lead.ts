@@ -66,12 +66,13 @@ export function refuseMove(rules: SettingsRules, change: SettingsChange, given: 
   throw wrongSetting(nameOf(moved), `${what}: ${kept.join(', ')}`);
 }
 
-/** What to ask first: URLs that lead to another host than before. */
+/** What to ask first: URLs that lead to another host, or to another path of it, than before. A path may be a secret. */
 export function movesIn(rules: SettingsRules, { provider, used, before }: SettingsChange): string[] {
   const was = placesIn(provider, usedSettings(rules, provider, before));
-  return [...placesIn(provider, used)].flatMap(([key, { host: now }]) => {
-    const host = was.get(key)?.host;
-    if (typeof host !== 'string' || typeof now !== 'string' || host === now) return [];
+  return [...placesIn(provider, used)].flatMap(([key, { host: now, whole }]) => {
+    const { host, whole: old } = was.get(key) ?? {};
+    if (typeof host !== 'string' || typeof now !== 'string' || host + now === '' || old === whole) return [];
+    if (host === now) return `${labelOf(nameOf(key))} leads to another path of ${host} than before. Is that right?`;
     return `${labelOf(nameOf(key))} leads to another host than before: ${now} instead of ${host}. Is that right?`;
   });
 }

@@ -49,7 +49,7 @@ export async function sessionAuth(
 
     await own.register(async (entry) => {
       speakJson(entry);
-      sessionRoutes(entry, { pool, identify, judge, operatorToken, publicOrigin });
+      sessionRoutes(entry, { pool, identify, judge, operatorToken, publicOrigin, ways: deps.ways });
       entry.get('/session/ways', async () => ({ oidc: oidc !== undefined }));
       oidc?.start(entry);
       if (settings !== undefined) answerCommand(entry, { ...deps, consoleUrl: settings.consoleUrl });

@@ -10,6 +10,7 @@ import { unauthorized } from '../operator/bearer-auth.ts';
 import type { JudgeSlowly } from '../throttle-failures.ts';
 import { actionFrom } from '../request.ts';
 import { giveSession, type GiveSessionDeps, isOwnMachine, sessionCookie, sessionCookies } from './session-cookie.ts';
+import type { Ways } from '../../core/notices/ways.ts';
 
 const Login = z.object({ token: z.string() });
 
@@ -18,16 +19,17 @@ const Login = z.object({ token: z.string() });
  *
  * - `POST /session` `{"token"}`, OPERATOR_TOKEN or a named token: `204` and a cookie, `401` wrong token, `403` plain
  *   http. The browser's previous session ends
- * - `GET /session` `200` the operator, their permissions, the session's end, the service's version; `401` no session
+ * - `GET /session` `200` the operator, their permissions, the session's end, the service's version and how it
+ *   notifies restaurants; `401` no session
  * - `DELETE /session` `204` the session has ended, and the browser deletes the cookie
  * - `GET /sessions` `200` the operator's open sessions; `DELETE` `204` all of them have ended
  * - `DELETE /sessions/:sessionId` `204` it has ended; `404` the operator has no such session
  */
 export function sessionRoutes(
   scope: FastifyInstance,
-  about: GiveSessionDeps & { judge: JudgeSlowly; operatorToken: string | undefined },
+  about: GiveSessionDeps & { judge: JudgeSlowly; operatorToken: string | undefined; ways: Ways },
 ): void {
-  const { pool, identify, judge, operatorToken, publicOrigin } = about;
+  const { pool, identify, judge, operatorToken, publicOrigin, ways } = about;
   const ofSession = (request: FastifyRequest, cookies: readonly string[]): Promise<Operator | undefined> =>
     judge(request, 'session', cookies, () => identify.bySession(cookies));
   const api = scope.withTypeProvider<ZodTypeProvider>();
@@ -62,7 +64,8 @@ export function sessionRoutes(
     if (operator?.session === undefined) return unauthorized(reply, 'Cookie');
     const { kind, name, rights, session } = operator;
     const { openedAt, expiresAt: until } = session;
-    return { kind, name, rights, openedAt, until, version };
+    const notifies = (['email', 'webhook'] as const).filter((way) => ways[way] !== undefined);
+    return { kind, name, rights, openedAt, until, version, notifies };
   });
 
   api.delete('/session', async (request, reply) => {

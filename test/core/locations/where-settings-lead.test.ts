@@ -67,7 +67,7 @@ const refused = async (by: Operator, id: string, settings: object, detail: RegEx
   expect(await rowOf(id)).toEqual(before);
 };
 
-it('a URL at another host than before is a warning, and one at the same host is not', async () => {
+it('a URL at another host than before, or at another path of it, is a warning', async () => {
   const settings = { key: 'k', server: { at: HERE, pin: 'p' }, base: HERE };
   expect((await put(all, 'moves', 'nested', settings)).body).toMatchObject({ created: true, warnings: [] });
   const warned = {
@@ -76,7 +76,10 @@ it('a URL at another host than before is a warning, and one at the same host is 
   const moved = { ...settings, base: ELSEWHERE };
   expect((await patch(all, 'moves', moved, '?dryRun=true')).body).toMatchObject(warned);
   expect((await put(all, 'moves', 'nested', moved)).body).toMatchObject(warned);
-  expect((await patch(all, 'moves', { base: `${ELSEWHERE}/v2` })).body).toMatchObject({ warnings: [] });
+  expect((await patch(all, 'moves', { base: `${ELSEWHERE}/v2` })).body).toMatchObject({
+    warnings: [`Base leads to another path of ${ELSEWHERE} than before. Is that right?`],
+  });
+  expect((await patch(all, 'moves', { key: 'k2' })).body).toMatchObject({ warnings: [] });
   expect((await put(all, 'moves', 'loose', { base: HERE })).body).toMatchObject({ warnings: [] });
 });
 

@@ -232,6 +232,7 @@ describe('a session', () => {
         until: expect.any(String),
         openedAt: expect.any(String),
         version,
+        notifies: [],
       });
       const left = Date.parse(String(body['until'])) / 1000 - seconds();
       expect(Math.abs(left - SESSION_S)).toBeLessThan(10);
