@@ -147,8 +147,8 @@ export function conflictHelp({ order }: ShownOrder): string {
   const sees = `The member sees “${words(order?.memberState ?? '')}” now`;
   const isFinal = ['completed', 'failed', 'cancelled'].includes(order?.status ?? '');
   return isFinal
-    ? `${sees}, and no later report changes it. Check the order at the POS. If the member sees what is wrong, agree with the restaurant what becomes of the order, and tell the member by the platform. Then close the case.`
-    : `${sees}. The next report of the POS corrects it. Check the order at the POS, and have it reported there. Then close the case.`;
+    ? `${sees}. Check the order at the POS. If the member sees what is wrong, agree with the restaurant what becomes of the order, and tell the member by the platform. Then close the case.`
+    : `${sees}. A later status from the POS corrects it: check the order there. Then close the case.`;
 }
 
 /**

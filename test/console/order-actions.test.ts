@@ -215,11 +215,11 @@ describe('a conflict', () => {
 
   it('says what the member sees, whether that can change, and what a person can do', () => {
     expect(conflictHelp(both)).toMatch(
-      /^The member sees “cancelled” now, and no later report changes it\. .* tell the member /,
+      /^The member sees “cancelled” now\. .* tell the member /,
     );
     const open = reported({ status: 'ready', memberState: 'ready_for_pickup' }, ['ready', true, 'OTHER']);
     expect(conflictHelp(open)).toMatch(
-      /^The member sees “ready for pickup” now\. The next report of the POS corrects it\./,
+      /^The member sees “ready for pickup” now\. A later status from the POS corrects it:/,
     );
   });
 });
