@@ -5,7 +5,6 @@ import type * as order from '../src/core/domain/order.ts';
 import type * as check from '../src/core/locations/check-location.ts';
 import type * as locations from '../src/core/locations/show-location.ts';
 import type * as pause from '../src/core/kitchens/pause-location.ts';
-import type * as location from '../src/core/locations/show-location.ts';
 import type * as tokens from '../src/core/locations/webhook-tokens.ts';
 import type * as feed from '../src/core/orders/board-feed.ts';
 import type * as orders from '../src/core/orders/list-orders.ts';
@@ -71,7 +70,7 @@ export type ReplayedMany = Answer<typeof replays.ReplayedMany>;
 
 export type ListedLocations = Answer<typeof locations.ListedLocations>;
 export type ListedLocation = ListedLocations['locations'][number];
-export type ShownLocation = Answer<typeof location.ShownLocation>;
+export type ShownLocation = Answer<typeof locations.ShownLocation>;
 export type Care = Pick<ShownLocation, 'case' | 'snoozedUntil' | 'notes'>;
 export type CheckedLocation = Answer<typeof check.CheckedLocation>;
 export type ChangedLocation = Answer<typeof put.ChangedLocation>;

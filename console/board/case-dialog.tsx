@@ -11,12 +11,7 @@ import type { Subject } from './needs-of.ts';
 /** Others may act on it meanwhile. */
 const EVERY_MS = 5_000;
 
-type AboutCaseDialog = {
-  subject: Subject;
-  name: string;
-  isSilent: boolean;
-  onClose: () => void;
-};
+type AboutCaseDialog = { subject: Subject; name: string; isSilent: boolean; onClose: () => void };
 
 /** The case of an order or a location, without leaving the board. */
 export function CaseDialog({ subject, name, isSilent, onClose }: AboutCaseDialog) {

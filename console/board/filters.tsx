@@ -9,13 +9,9 @@ import { board, follow } from './live-board.ts';
 /** The group is filtered by the service. */
 export type BoardFilter = Filter & { group: string };
 
-export function Filters({
-  filter,
-  change,
-}: {
-  filter: BoardFilter;
-  change: (some: Partial<BoardFilter>, how?: 'typed') => void;
-}) {
+type AboutFilters = { filter: BoardFilter; change: (some: Partial<BoardFilter>, how?: 'typed') => void };
+
+export function Filters({ filter, change }: AboutFilters) {
   follow('places');
   const { locations, integrations } = board.places();
   const id = useId();

@@ -78,6 +78,10 @@ export function connectionTone(daysLeft: number): 'good' | 'warn' | 'bad' {
 
 type Token = ShownLocation['tokens'][number];
 
+/** What people call a token: by its label, else by when it was made. Its id is only a tooltip. */
+export const tokenName = ({ label, createdAt }: Pick<Token, 'label' | 'createdAt'>): string =>
+  label ?? `token of ${dayAndTime(createdAt)}`;
+
 /** A warning about revoking a token. Undefined if another token is in use. */
 export function lostWith(tokenId: string, tokens: readonly Token[], now: number): string | undefined {
   const valid = tokens.filter(({ state }) => state === 'valid');

@@ -10,16 +10,10 @@ import { may } from '../may.ts';
 
 type Test = { checked: CheckedLocation; at: string } | { problem: string };
 
+type AboutTest = { locationId: string; canCheck: boolean; isNew: boolean };
+
 /** Tests whether the settings reach the POS, and a new location at once. An item of the list of what connects a location. */
-export function ConnectionTest({
-  locationId,
-  canCheck,
-  isNew,
-}: {
-  locationId: string;
-  canCheck: boolean;
-  isNew: boolean;
-}) {
+export function ConnectionTest({ locationId, canCheck, isNew }: AboutTest) {
   const [test, setTest] = useState<Test>();
   const [isBusy, setBusy] = useState(false);
 

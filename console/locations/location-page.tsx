@@ -23,7 +23,7 @@ import { Steps } from '../set-up/steps.tsx';
 import { ScoreTable } from '../vendors/score-table.tsx';
 import type { Scorecards, ShownLocation } from '../wire.ts';
 import { notReachedInWords } from '../../src/core/domain/explain-cause.ts';
-import { connectionTone, failingTone, heldOf, isInTrouble } from './assess-location.ts';
+import { connectionTone, failingTone, heldOf, isInTrouble, tokenName } from './assess-location.ts';
 import { AlarmBanner, useAlarms, type Alarm } from './alarms.tsx';
 import { ContactLine } from './contact-line.tsx';
 import { BusyOrNot, KitchenNow } from './kitchen-now.tsx';
@@ -213,15 +213,10 @@ function Orders({ location }: { location: ShownLocation }) {
   const state = stateOfOrders(location);
   if (state === 'taking orders') {
     const held = heldOf(location);
+    const href = `/console/orders${query({ location: locationId, state: 'held' })}`;
     return (
       <>
-        <Badge tone="good">taking orders</Badge>{' '}
-        {held !== undefined &&
-          (onlyConfigures(locationId) ? (
-            held
-          ) : (
-            <a href={`/console/orders${query({ location: locationId, state: 'held' })}`}>{held}</a>
-          ))}
+        <Badge tone="good">{state}</Badge> {held && !onlyConfigures(locationId) ? <a href={href}>{held}</a> : held}
       </>
     );
   }
@@ -325,11 +320,12 @@ function OldToken({ location }: { location: ShownLocation }) {
   const { locationId, oldToken } = location;
   if (oldToken === null) return null;
   const listed = query({ location: locationId, outcome: 'dropped', oldToken: 'true' });
+  const token = location.tokens.find(({ tokenId }) => tokenId === oldToken.tokenId);
   return (
     <div class="problem">
       <p>
-        Webhooks arrive with the token <span class="mono">{oldToken.tokenId}</span>, which is {oldToken.state}. They are
-        answered with 401 and{' '}
+        Webhooks arrive with <span title={oldToken.tokenId}>{token ? tokenName(token) : 'a token'}</span>, which is{' '}
+        {oldToken.state}. They are answered with 401 and{' '}
         {onlyConfigures(locationId) ? 'stored for a day' : <a href={`/console/webhooks${listed}`}>stored for a day</a>}.
       </p>
       {oldToken.state === 'of another integration' ? (

@@ -27,6 +27,7 @@ import './locations.css';
 import { PauseDialog, ResumeDialog } from './pause-dialog.tsx';
 import { isByPos, pausedBy, stateOfOrders } from './pause.ts';
 import { FilterChoice } from '../parts/filter-choice.tsx';
+import { Heads } from '../parts/heads.tsx';
 
 const EVERY_MS = 10_000;
 const PAUSED = Object.entries({ '': 'all', false: 'taking orders', true: 'paused' });
@@ -131,14 +132,7 @@ function List({ all, onDone }: { all: readonly ListedLocation[]; onDone: () => v
       </output>
       <div class="sheet">
         <table class="locations-list lines">
-          <thead>
-            <tr>
-              <th scope="col">Location</th>
-              <th scope="col">Last webhook</th>
-              <th scope="col">Webhooks, last hour</th>
-              <th scope="col">Errors, last hour</th>
-            </tr>
-          </thead>
+          <Heads of={['Location', 'Last webhook', 'Webhooks, last hour', 'Errors, last hour']} />
           <tbody>{rows}</tbody>
         </table>
         {found.length === 0 && <p class="faint">No locations match.</p>}

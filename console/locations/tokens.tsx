@@ -11,7 +11,7 @@ import { Ago } from '../parts/time.tsx';
 import type { Tone } from '../parts/tones.ts';
 import { WithRole } from '../parts/with-role.tsx';
 import type { RevokedToken, ShownLocation } from '../wire.ts';
-import { inOrder, lostWith } from './assess-location.ts';
+import { inOrder, lostWith, tokenName } from './assess-location.ts';
 
 type Token = ShownLocation['tokens'][number];
 
@@ -43,9 +43,8 @@ export function Tokens({ location, onRevoked }: About) {
           <li key={token.tokenId} class="apart">
             <div class="locations-token">
               <span class="locations-label">
-                <b>{token.label ?? 'no label'}</b> <Badge tone={TONES[token.state]}>{token.state}</Badge>
+                <b title={token.tokenId}>{tokenName(token)}</b> <Badge tone={TONES[token.state]}>{token.state}</Badge>
               </span>
-              <span class="mono faint">{token.tokenId}</span>
               <span>
                 <Dated before="Used" at={token.lastUsedAt} none="Never used" isAgo />
                 <span class="faint">
@@ -54,7 +53,7 @@ export function Tokens({ location, onRevoked }: About) {
               </span>
             </div>
             {canRevoke && (token.state === 'valid' || token.state === 'of another integration') && (
-              <AskButton aria-label={`Revoke ${token.label ?? token.tokenId}`} onClick={() => setChosen(token)}>
+              <AskButton aria-label={`Revoke ${tokenName(token)}`} onClick={() => setChosen(token)}>
                 Revoke
               </AskButton>
             )}
@@ -75,26 +74,24 @@ function End({ token: { revokedAt, expiresAt, state } }: { token: Token }) {
 
 function ConfirmRevocation({ token, location, onRevoked, onClose }: About & { token: Token; onClose: () => void }) {
   const { locationId, tokens } = location;
-  const { tokenId, label } = token;
+  const { tokenId } = token;
   const lost = lostWith(tokenId, tokens, now.peek());
 
   const revoke = async (): Promise<void> => {
     await ask<RevokedToken>('DELETE', `/locations/${encodeURIComponent(locationId)}/tokens/${tokenId}`);
-    announce(`${label ?? 'The token'} is revoked`);
+    announce(`${tokenName(token)} is revoked`);
     onRevoked();
   };
 
   return (
     <Confirm
-      title={`Revoke ${label ?? 'this token'}?`}
+      title={`Revoke ${tokenName(token)}?`}
       action="Revoke the token"
       isDangerous
       onConfirm={revoke}
       onClose={onClose}
     >
       <dl>
-        <dt>Token</dt>
-        <dd class="mono">{tokenId}</dd>
         <dt>Last used</dt>
         <dd>{token.lastUsedAt === null ? 'never' : <Ago at={token.lastUsedAt} />}</dd>
       </dl>

@@ -15,15 +15,15 @@ import { WithRole } from '../parts/with-role.tsx';
 import { Reveal } from '../parts/reveal.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { FixSettings } from '../set-up/configuration.tsx';
-import type { ListedOrders, ShownOrder } from '../wire.ts';
+import type { ListedOrders, ShownLocation, ShownOrder } from '../wire.ts';
 import { cancelName, type Asking } from './asks.ts';
 import { canBeCancelled, howCancelStands } from './how-cancel-stands.ts';
 import { howChangeStands } from './how-change-stands.ts';
 import { locationOf } from './location-of.ts';
 import { PosWords } from './order-contents.tsx';
 import { OrderDialog } from './order-dialog.tsx';
-import { Telephone } from './telephone.tsx';
 import { conflictHelp, conflictSays, conflictsOf, whatToDo, type Standing } from './what-to-do.ts';
+import { Contacts } from '../locations/contact-line.tsx';
 
 type Banner = Omit<Standing, 'canRetry' | 'canResolve' | 'isPaused'>;
 
@@ -140,11 +140,7 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
   );
 }
 
-type AboutChange = {
-  story: ShownOrder;
-  onAsk: (asking: Asking) => void;
-  children: ComponentChildren;
-};
+type AboutChange = { story: ShownOrder; onAsk: (asking: Asking) => void; children: ComponentChildren };
 
 /** What the platform changed, and the buttons for the restaurant's answer. */
 function Change({ story, onAsk, children }: AboutChange) {
@@ -289,5 +285,24 @@ function Deadline({ at }: { at: string }) {
     <>
       If it is not at the POS by <Time at={at} /> (in {duration(ms)}), it fails, and the member is notified.
     </>
+  );
+}
+
+/** Whom to call at the restaurant, and its page at the POS. */
+function Telephone({ locationId }: { locationId: string }) {
+  const path = `/locations/${encodeURIComponent(locationId)}`;
+  const { value, problem } = useLoaded((signal) => ask<ShownLocation>('GET', path, { signal }), [path]);
+  if (value === undefined) return problem === undefined ? null : <p class="faint">{problem.message}</p>;
+  const { address, backOfficeUrl } = value;
+  return (
+    <div class="orders-call">
+      <Contacts {...value} />
+      {address !== null && <div>{address}</div>}
+      {backOfficeUrl !== null && (
+        <a href={backOfficeUrl} target="_blank" rel="noreferrer">
+          Open its POS
+        </a>
+      )}
+    </div>
   );
 }

@@ -26,6 +26,7 @@ import { OrdersFilters } from './orders-filters.tsx';
 import { FILTERS, ordersFilter, type OrdersFilter } from './orders-filter.ts';
 import './orders.css';
 import { readOn } from './read-on.ts';
+import { Heads } from '../parts/heads.tsx';
 
 type Row = ListedOrders['orders'][number];
 
@@ -137,16 +138,7 @@ function List({ first, filter, isBusy, again }: AboutList) {
       )}
       {orders.length > 0 && (
         <table class="orders-list linked">
-          <thead>
-            <tr>
-              <th scope="col">Order</th>
-              <th scope="col">Location</th>
-              <th scope="col">Placement</th>
-              <th scope="col">Problem</th>
-              <th scope="col">Member sees</th>
-              <th scope="col">Placed</th>
-            </tr>
-          </thead>
+          <Heads of={['Order', 'Location', 'Placement', 'Problem', 'Member sees', 'Placed']} />
           <tbody ref={body}>
             {orders.map((order) => (
               <OrderRow key={order.serviceOrderId} order={order} chosen={chosen} />

@@ -21,6 +21,9 @@ type Dialog = 'hand over' | 'close' | 'snooze';
 
 const SNOOZES = Object.entries({ 30: '30 minutes', 120: '2 hours', 480: '8 hours' });
 
+const LONG = { lines: 2, maxLength: 1_000 };
+const DONE = 'What was done, without member data (optional)';
+
 /** What a dialog of a case does, by the codes of actions. */
 const MOVED = ['take case', 'close case'];
 const SNOOZED = ['snooze', 'close case'];
@@ -169,14 +172,7 @@ function NoteForm({ path, reload }: About) {
   };
   return (
     <Form action="Add the note" isReady={text.trim() !== ''} onSubmit={add}>
-      <Text
-        id="case-note"
-        label="Add a note, without member data"
-        lines={2}
-        maxLength={1_000}
-        value={text}
-        onWrite={setText}
-      />
+      <Text id="case-note" label="Add a note, without member data" {...LONG} value={text} onWrite={setText} />
     </Form>
   );
 }
@@ -231,14 +227,7 @@ function Close({ path, ...about }: Asking) {
           ? 'Nobody takes care of it then. The problem stays on the board until it is fixed.'
           : 'A failure, a conflict or a change then leaves the board. A later problem appears again.'}
       </p>
-      <Text
-        id="case-close"
-        label="What was done, without member data (optional)"
-        lines={2}
-        maxLength={1_000}
-        value={note}
-        onWrite={setNote}
-      />
+      <Text id="case-close" label={DONE} {...LONG} value={note} onWrite={setNote} />
     </Confirm>
   );
 }

@@ -3,6 +3,7 @@ import './chart.css';
 import { clockTime, soFar } from './clock-time.ts';
 import { drawChart, type Drawing } from './draw-chart.ts';
 import { showValue, tableRows, type Measure, type Series } from './series.ts';
+import { Heads } from './heads.tsx';
 
 /**
  * Values over time with a summary and a table: counts as stacked bars, durations as lines on a logarithmic axis. New
@@ -89,16 +90,7 @@ function AsTable({ title, measure, at, series }: Shown) {
           tabIndex={0}
         >
           <table>
-            <thead>
-              <tr>
-                <th scope="col">From</th>
-                {series.map(({ name }) => (
-                  <th key={name} scope="col">
-                    {name}
-                  </th>
-                ))}
-              </tr>
-            </thead>
+            <Heads of={['From', ...series.map(({ name }) => name)]} />
             <tbody>
               {rows.map(({ at, values }) => (
                 <tr key={at}>

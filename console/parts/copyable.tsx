@@ -13,11 +13,7 @@ export function Copyable({ text, label }: { text: string; label: string }) {
   );
 }
 
-type AboutCopyButton = {
-  text: string;
-  label: string;
-  shows?: ComponentChildren;
-};
+type AboutCopyButton = { text: string; label: string; shows?: ComponentChildren };
 
 /** Only the button, for a text that is shown elsewhere. */
 export function CopyButton({ text, label, shows = 'Copy' }: AboutCopyButton) {

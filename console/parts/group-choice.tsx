@@ -1,11 +1,7 @@
 import { Choice } from './form.tsx';
 import { knownLocations } from './names.ts';
 
-type AboutGroupChoice = {
-  page: string;
-  value: string;
-  onChoose: (group: string) => void;
-};
+type AboutGroupChoice = { page: string; value: string; onChoose: (group: string) => void };
 
 /** The choice of a group of locations. It is left out if there are no groups. */
 export function GroupChoice({ page, value, onChoose }: AboutGroupChoice) {

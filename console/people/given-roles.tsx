@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { AskButton } from '../parts/ask-button.tsx';
-import { ask } from '../api.ts';
+import { ask, query } from '../api.ts';
+import { Acts } from '../audit/actions.tsx';
 import { announce } from '../parts/announce.ts';
 import { Choice, Text } from '../parts/form.tsx';
 import { Confirm } from '../parts/confirm.tsx';
@@ -10,7 +11,7 @@ import { Ago } from '../parts/time.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { refusedFields, type FieldProblems } from '../set-up/field-problems.ts';
 import { hasOidc } from '../sign-in.ts';
-import type { OperatorGrant } from '../wire.ts';
+import type { ListedActions, OperatorGrant } from '../wire.ts';
 import { RightFields } from './right-fields.tsx';
 import { eachOnce, rightInWords, whose } from './right-in-words.ts';
 import { NOTHING, rightOf, type Draft } from './right-of.ts';
@@ -19,12 +20,15 @@ const useIsInVain = (): boolean => useLoaded(hasOidc, []).value === false;
 const IN_VAIN =
   'Nobody can sign in by address or group here, because sign-in by OIDC is not configured. Until then, these roles do nothing.';
 
+const TAKEN = { action: 'take roles', outcome: 'done', limit: 5 };
+
 type Giving = { onToken: (draft: Draft) => void };
 
 /** The roles of people who sign in by OIDC. @param onToken asks for a named token with the same roles */
 export function GivenRoles({ onToken }: Giving) {
   const isInVain = useIsInVain();
   const loaded = useLoaded((signal) => ask<{ grants: OperatorGrant[] }>('GET', '/operators/grants', { signal }), []);
+  const lost = useLoaded((signal) => ask<ListedActions>('GET', `/audit${query(TAKEN)}`, { signal }), []);
   const [isGiving, setGiving] = useState(false);
   const [taken, setTaken] = useState<ReturnType<typeof eachOnce>[number]>();
   return (
@@ -64,6 +68,12 @@ export function GivenRoles({ onToken }: Giving) {
           )
         }
       </Loading>
+      {lost.value !== undefined && lost.value.actions.length > 0 && (
+        <>
+          <h3>Taken away last</h3>
+          <Acts actions={lost.value.actions} label="Roles that were taken away, and by whom" />
+        </>
+      )}
       {isGiving && <GiveDialog onToken={onToken} onDone={loaded.again} onClose={() => setGiving(false)} />}
       {taken !== undefined && (
         <Confirm
@@ -74,6 +84,7 @@ export function GivenRoles({ onToken }: Giving) {
             for (const id of taken.grantIds) await ask('POST', `/operators/grants/${id}/remove`);
             announce('The roles are taken');
             loaded.again();
+            lost.again();
           }}
           onClose={() => setTaken(undefined)}
         >

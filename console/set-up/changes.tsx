@@ -3,6 +3,7 @@ import { NAMED } from '../parts/names.ts';
 import { Said } from '../parts/said.tsx';
 import type { LocationChange } from '../wire.ts';
 import { fieldInWords, whatChanged } from '../../src/core/domain/describe-change.ts';
+import { Heads } from '../parts/heads.tsx';
 
 /** What is stored although it is unusual. */
 export function Warnings({ warnings }: { warnings: readonly string[] }) {
@@ -17,12 +18,7 @@ export function Warnings({ warnings }: { warnings: readonly string[] }) {
 export function Changes({ changes, isNew = false }: { changes: readonly LocationChange[]; isNew?: boolean }) {
   return (
     <table class="changes">
-      <thead>
-        <tr>
-          <th scope="col">Field</th>
-          <th scope="col">{isNew ? 'Value' : 'Change'}</th>
-        </tr>
-      </thead>
+      <Heads of={['Field', isNew ? 'Value' : 'Change']} />
       <tbody>
         {changes.map((change) => (
           <tr key={change.field}>

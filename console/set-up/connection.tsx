@@ -13,16 +13,10 @@ import { firstAddress } from './new-location.ts';
 
 type Dialog = 'connect' | 'token' | 'link' | 'test';
 
+type AboutConnection = { location: ShownLocation; onDone: () => void; isNew: boolean };
+
 /** The three things that connect a location with its POS. They can be done at any time, and again. */
-export function Connection({
-  location,
-  onDone,
-  isNew,
-}: {
-  location: ShownLocation;
-  onDone: () => void;
-  isNew: boolean;
-}) {
+export function Connection({ location, onDone, isNew }: AboutConnection) {
   const { locationId, knows, validTokens, lastSeenAt } = location;
   const [dialog, setDialog] = useState<Dialog>();
   const close = (): void => setDialog(undefined);

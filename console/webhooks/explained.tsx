@@ -4,11 +4,7 @@ import { Said } from '../parts/said.tsx';
 import { WhereToRun } from '../parts/where-to-run.tsx';
 import type { Explanation } from '../../src/core/domain/explain-webhook.ts';
 
-type AboutExplained = {
-  explanation: Explanation;
-  isOver?: boolean;
-  children?: ComponentChildren;
-};
+type AboutExplained = { explanation: Explanation; isOver?: boolean; children?: ComponentChildren };
 
 /** Shows what is wrong and what to do. @param isOver true if the problem is solved; the steps are then folded */
 export function Explained({ explanation, isOver = false, children }: AboutExplained) {

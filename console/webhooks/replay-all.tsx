@@ -236,12 +236,7 @@ function countOf({ replayed, refused }: ReplayRun): number {
   return replayed.length + refused.length;
 }
 
-type AboutSummary = {
-  run: ReplayRun;
-  isDry: boolean;
-  isUnderWay: boolean;
-  isCut: boolean;
-};
+type AboutSummary = { run: ReplayRun; isDry: boolean; isUnderWay: boolean; isCut: boolean };
 
 function Summary({ run, isDry, isUnderWay, isCut }: AboutSummary) {
   if (countOf(run) === 0 && !isCut) {

@@ -11,12 +11,9 @@ import './webhooks.css';
 import { explainDrop } from './explain.ts';
 import { mayChange, outcomeMeaning } from './outcome-meaning.ts';
 import { EventOrder } from './run-table.tsx';
+import { Heads } from '../parts/heads.tsx';
 
-type AboutReplayDialog = {
-  webhookId: string;
-  onClose: () => void;
-  onReplayed: (replayed: Replayed) => void;
-};
+type AboutReplayDialog = { webhookId: string; onClose: () => void; onReplayed: (replayed: Replayed) => void };
 
 /**
  * Replays one webhook after a dry run that shows the result of each event.
@@ -83,13 +80,7 @@ function Result({ replayed }: { replayed: Replayed }) {
       {events.length > 0 && (
         <div class="scroll-x">
           <table>
-            <thead>
-              <tr>
-                <th scope="col">Order</th>
-                <th scope="col">Status</th>
-                <th scope="col">Outcome</th>
-              </tr>
-            </thead>
+            <Heads of={['Order', 'Status', 'Outcome']} />
             <tbody>
               {events.map((event, nth) => (
                 // Two events may be equal; only their position distinguishes them.

@@ -9,6 +9,7 @@ import type { Replayed, WebhookOutcome } from '../wire.ts';
 import { pageOf } from '../parts/page-of.ts';
 import { explainDrop, explainRefusal } from './explain.ts';
 import type { ReplayRun } from './replay-in-batches.ts';
+import { Heads } from '../parts/heads.tsx';
 
 /** Rows shown at first. */
 const SHOWN = 10;
@@ -55,19 +56,13 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
   const refused = run.refused.slice(0, limit);
   const replayed = run.replayed.slice(0, limit - refused.length);
   const hasPlaces = locationsOf(run).length > 1;
+  const outcome = isDry ? 'Expected outcome' : 'Outcome';
   const hasOutcomes = Object.keys(run.outcomes).length + Math.min(run.refused.length, 1) > 1;
   return (
     <>
       <div class="scroll-x webhooks-scroll">
         <table class="lines">
-          <thead>
-            <tr>
-              <th scope="col">Webhook</th>
-              {hasPlaces && <th scope="col">Location</th>}
-              {hasOutcomes && <th scope="col">{isDry ? 'Expected outcome' : 'Outcome'}</th>}
-              <th scope="col">Contents</th>
-            </tr>
-          </thead>
+          <Heads of={['Webhook', hasPlaces && 'Location', hasOutcomes && outcome, 'Contents']} />
           <tbody>
             {refused.map((about) => (
               <tr key={about.webhookId}>

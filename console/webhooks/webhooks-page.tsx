@@ -128,12 +128,7 @@ function Cause({ newest, replayed, onSaved }: { newest: string; replayed: Outcom
   );
 }
 
-type AboutList = {
-  page: ListedWebhooks;
-  isLater: boolean;
-  replayed: Outcomes;
-  chosen: Chosen;
-};
+type AboutList = { page: ListedWebhooks; isLater: boolean; replayed: Outcomes; chosen: Chosen };
 
 function List({ page, isLater, ...shown }: AboutList) {
   const { chosen } = shown;
@@ -166,11 +161,7 @@ function List({ page, isLater, ...shown }: AboutList) {
 
 const NOT_YET = 'No webhooks match yet. Older webhooks were not searched.';
 
-type AboutRows = {
-  webhooks: readonly ListedWebhook[];
-  replayed: Outcomes;
-  chosen: Chosen;
-};
+type AboutRows = { webhooks: readonly ListedWebhook[]; replayed: Outcomes; chosen: Chosen };
 
 function Rows({ webhooks, replayed, chosen }: AboutRows) {
   const mine = webhooks.filter(({ locationId }) => may('operator', locationId)).map(({ webhookId }) => webhookId);

@@ -22,6 +22,7 @@ import {
   repairOf,
   silence,
   stepShares,
+  tokenName,
   trend,
   unreportedOf,
 } from '../../console/locations/assess-location.ts';
@@ -166,6 +167,11 @@ describe('the rating of locations', () => {
     expect(repairOf({ ...errors, open: { ...replayed, dropped: 1_200 } }, NOW)).toBe('1,200 not replayed');
     expect(repairOf({ ...errors, open: { ...OPEN, replayedAt: ago(61) } }, NOW)).toBe(undefined);
     expect(errorTone({ ...location('club'), open: { ...OPEN, dropped: 40 } })).toBe('bad');
+  });
+
+  it('a token is called by its label, else by when it was made, and never by its id', () => {
+    expect(tokenName({ label: 'till', createdAt: ago(9) })).toBe('till');
+    expect(tokenName({ label: null, createdAt: ago(9) })).toBe(`token of ${dayAndTime(ago(9))}`);
   });
 
   it('a location that takes orders says how many are on hold, once', () => {

@@ -21,6 +21,7 @@ import {
   idsInSight,
   opacity,
   readTexts,
+  smallTargets,
   sticksOut,
   ticketsInSight,
 } from './in-page.ts';
@@ -357,6 +358,7 @@ describe('axe-core finds no fault, nothing is wider than a phone, places have na
       found[`sticks out, ${viewport.width}`] = await page.evaluate(sticksOut);
       found[`ids, ${viewport.width}`] = await page.evaluate(idsInSight, FRIDAY_IDS);
     }
+    found['targets'] = await page.evaluate(smallTargets);
     found['machine words'] = machineWordsIn(await page.evaluate(readTexts));
     await page.setViewportSize(WIDE);
     expect(Object.fromEntries(Object.entries(found).filter(([, complaints]) => complaints.length > 0))).toEqual({});

@@ -105,7 +105,7 @@ describe('orders that are held by wrong settings', () => {
     expect(await url.inputValue()).toBe(pass.pos.ordersUrl);
     await page.getByRole('button', { name: 'Save' }).click();
     const question = page.getByRole('dialog', { name: 'Save these changes?' });
-    await says(question, /^Orders URL leads to another path of http\S+ than before\. Is that right\?/);
+    await says(question, /Orders URL leads to another path of http\S+ than before\. Is that right\?/);
     const sent = page.waitForRequest((request) => request.method() === 'PATCH');
     await question.getByRole('button', { name: 'Save' }).click();
     expect((await sent).postDataJSON()).toEqual({ settings: { ordersUrl: pass.pos.ordersUrl } });

@@ -11,6 +11,7 @@ type Element = {
   getAttribute(name: string): string | null;
   getBoundingClientRect(): { top: number; right: number; bottom: number };
   closest(selector: string): Element | null;
+  parentElement: Element | null;
   matches(selector: string): boolean;
   querySelector(selector: string): Element | null;
   querySelectorAll(selector: string): Iterable<Element>;
@@ -236,3 +237,12 @@ export const opacity = (element: object): string => getComputedStyle(element as 
 
 export const everything = (): string => document.documentElement.outerHTML;
 export const countElements = (): number => document.querySelectorAll('*').length;
+
+/** Tells of what a finger must hit and is lower than 24 px (WCAG 2.2). A link within a sentence may be. */
+export function smallTargets(): string[] {
+  return [...document.querySelectorAll('a:not(.skip, .linked th a), summary, button')].flatMap((each) => {
+    const { top, bottom } = each.getBoundingClientRect();
+    const isAlone = each.parentElement?.textContent.trim() === each.textContent.trim();
+    return each.checkVisibility() && isAlone && bottom - top < 23.5 ? [`${bottom - top} px: ${each.textContent}`] : [];
+  });
+}
