@@ -113,11 +113,10 @@ export function AboutFields({
 const VIA = Object.entries({ '': 'no', email: 'by e-mail', webhook: 'by your gateway' });
 const LANGUAGES = Object.entries({ en: 'English', de: 'German', fr: 'French', es: 'Spanish' });
 
-const LACKS: Record<string, string> = { email: 'no mail server', webhook: 'no gateway' };
 /** Says that nothing is sent by a way. */
 function inVain(via: string): string | undefined {
   if (via === '' || session.value.state !== 'in' || session.value.notifies?.includes(via) !== false) return undefined;
-  return `Nothing is sent this way: this service has ${LACKS[via] ?? 'no such way'}. Ask the person who runs it.`;
+  return `Nothing is sent this way: this service has no ${via === 'email' ? 'mail server' : 'gateway'}. Ask the person who runs it.`;
 }
 
 /** A contact, and whether and when it is told about orders: docs/notify-restaurants.md. */
