@@ -71,7 +71,7 @@ export function GivenRoles({ onToken }: Giving) {
       {lost.value !== undefined && lost.value.actions.length > 0 && (
         <>
           <h3>Taken away last</h3>
-          <Acts actions={lost.value.actions} label="Roles that were taken away, and by whom" />
+          <Acts actions={lost.value.actions} label="What was taken away, and by whom" />
         </>
       )}
       {isGiving && <GiveDialog onToken={onToken} onDone={loaded.again} onClose={() => setGiving(false)} />}

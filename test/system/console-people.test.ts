@@ -230,7 +230,7 @@ describe('an admin', () => {
     await press(page, 'Take the roles away');
     await page.getByRole('list', { name: 'Roles' }).getByText('nobody@club.example').waitFor({ state: 'detached' });
     await nobody.getByLabel('Operator token').waitFor();
-    await says(page.getByRole('list', { name: /^Roles that were taken away/ }), /ada\S* took roles away/);
+    await says(page.getByRole('list', { name: /^What was taken away/ }), /^ada\S* took roles away/);
   });
 
   it('issues a token that works, and is refused after its revocation', async () => {
