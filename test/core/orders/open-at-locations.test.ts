@@ -27,6 +27,6 @@ it('a location has the newest orders that did not reach its POS, until a later o
   expect(await failing()).toEqual({ orders: 3, cause: { code: 'pos_refused_us' } });
   await place('sent-2', 5, 'sent');
   expect(await failing()).toBeNull();
-  // A later order was sent, and these still wait for a person. The pause holds its order by itself.
+  // A later order was sent, and these still wait for a person. The pause holds another one.
   expect(await open()).toMatchObject({ held: 2 });
 });
