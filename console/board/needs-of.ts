@@ -65,6 +65,7 @@ export function isSilent({ key }: Need): boolean {
 /** Title, tone and hint of each group, from the worst to the mildest. */
 const GROUPS: Readonly<Record<NeedKind, readonly [title: string, tone: NeedGroup['tone'], hint: string]>> = {
   unnotified: ['Members are not being notified', 'bad', 'See which way does not take them: expediter live show'],
+  unreachable: ['POS systems that do not work', 'bad', 'Call the restaurant or the vendor.'],
   in_doubt: ['In doubt', 'bad', 'Ask whether the ticket is there.'],
   cancel_by_phone: ['Cancel by phone', 'bad', 'Call, then enter the answer.'],
   conflict: ['Conflicts', 'bad', 'Ask which status is right.'],
@@ -74,7 +75,6 @@ const GROUPS: Readonly<Record<NeedKind, readonly [title: string, tone: NeedGroup
   held: ['On hold', 'warn', 'Fix the cause.'],
   late: ['Late orders', 'warn', `Overdue ${LATE_MIN} min: ask when ready.`],
   left_out: ['Left out', 'warn', 'Ask the platform to correct it.'],
-  unreachable: ['POS systems that do not work', 'bad', 'Call the restaurant or the vendor.'],
   silent: ['Silent locations', 'warn', 'Call the restaurant.'],
   contacts: ['Restaurants not notified', 'warn', 'Call, and correct the contact.'],
   dropped: ['Dropped webhooks', 'warn', 'Fix the reason, then replay.'],

@@ -43,7 +43,8 @@ export function wrongWith(ticket: Ticket, known: Elsewhere): Wrong | undefined {
   if (conflict !== undefined) return { words: `POS reported ${conflict}`, tone: 'bad', needsPerson: true };
   if (trouble === 'failed') return { words: why ?? failedBy(order), tone: 'bad', needsPerson: true };
   if (trouble === 'held') return { words: named('held', why), tone: 'warn', needsPerson: true };
-  if (trouble === 'unsent') return { words: named('retrying', why), tone: 'bad', needsPerson: true };
+  const tried = order.placement === 'in_doubt' ? 'in doubt' : 'retrying';
+  if (trouble === 'unsent') return { words: named(tried, why), tone: 'bad', needsPerson: true };
   if (endedAt !== null) return undefined;
   if (order.change === 'not_applied' && order.needsOperator) {
     return { words: 'changed: tell the restaurant', tone: 'bad', needsPerson: true };
@@ -51,9 +52,8 @@ export function wrongWith(ticket: Ticket, known: Elsewhere): Wrong | undefined {
   if (order.cancellation !== null)
     return { words: `cancel ${words(order.cancellation)}`, tone: 'warn', needsPerson: false };
   if (order.placement === 'held') return { words: named('held', why), tone: 'warn', needsPerson: false };
-  // A person is asked only when nothing more is tried: "in doubt" says that it is their turn.
   if (order.placement === 'in_doubt' || (order.placement === 'waiting' && order.problem !== null)) {
-    return { words: named('retrying', why), tone: 'warn', needsPerson: false };
+    return { words: named(tried, why), tone: 'warn', needsPerson: false };
   }
   // A process of the previous version does not send it.
   const failure = (order as Partial<typeof order>).refreshFailure ?? undefined;

@@ -76,8 +76,8 @@ function Added({ locationId }: { locationId: string }) {
     <>
       <Steps now={4} />
       <p>
-        <b>{locationName(locationId)} is stored.</b> Its settings are tested. Now give the POS our webhook address, and
-        place a test order. You can leave, and continue here at any time. <a href={pageOf.location(locationId)}>Done</a>
+        <b>{locationName(locationId)} is stored.</b> Now give the POS our webhook address and each secret that you
+        generated, and place a test order. You can continue here later. <a href={pageOf.location(locationId)}>Done</a>
       </p>
     </>
   );
@@ -209,14 +209,15 @@ function Now({ location, onDone }: { location: ShownLocation; onDone: () => void
 
 /** Whether it takes orders, in a sentence. */
 function Orders({ location }: { location: ShownLocation }) {
-  const { locationId, pausedAt, pausedUntil, pausedReason, reconnectNeededAt, open } = location;
+  const { locationId, pausedAt, pausedUntil, pausedReason, reconnectNeededAt, open, kitchen } = location;
   const state = stateOfOrders(location);
   if (state === 'taking orders') {
     const held = heldOf(location);
     const href = `/console/orders${query({ location: locationId, state: 'held' })}`;
     return (
       <>
-        <Badge tone="good">{state}</Badge> {held && !onlyConfigures(locationId) ? <a href={href}>{held}</a> : held}
+        {kitchen.state === 'unreachable' ? 'not paused' : <Badge tone="good">{state}</Badge>}{' '}
+        {held && !onlyConfigures(locationId) ? <a href={href}>{held}</a> : held}
       </>
     );
   }

@@ -383,7 +383,7 @@ function published({ sequence }: Message, at: string, { live }: ShownOrder): Sto
 }
 
 function finished({ state, problem, cause }: ShownOrder['placement'], { order }: ShownOrder): StoryLine {
-  if (state === 'sent') return { sentence: 'The ticket is at the POS: it is placed', tone: 'good', more: [] };
+  if (state === 'sent') return { sentence: 'The ticket is at the POS', tone: 'good', more: [] };
   const why = becauseOf(problem);
   if (state === 'withdrawn') {
     const sentence =

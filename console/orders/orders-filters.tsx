@@ -19,7 +19,7 @@ export function OrdersFilters({ filter, change }: { filter: OrdersFilter; change
         id="orders-state"
         label="Placement"
         value={filter.needs ?? filter.state ?? ''}
-        options={[['', 'any'], ['operator', 'needs a person'], ['late', 'late'], ...named(PLACEMENT_STATES)]}
+        options={[['', 'any'], ['operator', 'waits for you'], ['late', 'late'], ...named(PLACEMENT_STATES)]}
         onChoose={(chosen) =>
           change(PLACEMENT_STATES.includes(chosen) ? { state: chosen, needs: '' } : { state: '', needs: chosen })
         }

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { AskButton } from './ask-button.tsx';
 import { ask } from '../api.ts';
-import { session } from '../sign-in.ts';
+import { hasOidc, session } from '../sign-in.ts';
 import { announce } from './announce.ts';
 import './case.css';
 import { Choice, Form, Text } from './form.tsx';
@@ -57,6 +57,7 @@ export function CaseAndNotes({ path, care, reload, ...about }: AboutCase) {
   const [dialog, setDialog] = useState<Dialog>();
   const [problem, setProblem] = useState<string>();
   const isMine = taken !== null && taken.holder === myName();
+  const isOpen = taken !== null || isNeeded;
   const isSnoozed = snoozedUntil !== null && Date.parse(snoozedUntil) > Date.now();
   const shared = {
     path,
@@ -109,7 +110,7 @@ export function CaseAndNotes({ path, care, reload, ...about }: AboutCase) {
         <p>
           {isNeeded
             ? 'Nobody has this one'
-            : (lastOf(care, ({ action }) => action === 'close case') ?? 'It needs nobody')}
+            : (lastOf(care, ({ action }) => action === 'close case') ?? 'No case is open')}
           .
         </p>
       )}
@@ -117,7 +118,7 @@ export function CaseAndNotes({ path, care, reload, ...about }: AboutCase) {
         <div class="buttons">
           {isSilent && !isSnoozed && (
             <button type="button" onClick={() => void called()}>
-              I called: hide what is known for 30 minutes
+              I called: hide this alarm for 30 minutes
             </button>
           )}
           {!isMine && (
@@ -125,8 +126,8 @@ export function CaseAndNotes({ path, care, reload, ...about }: AboutCase) {
               {taken === null ? 'I have this one' : `Take over from ${personName(taken.holder)}`}
             </button>
           )}
-          {taken !== null && <AskButton onClick={() => setDialog('hand over')}>Hand over</AskButton>}
-          {(taken !== null || isNeeded) && <AskButton onClick={() => setDialog('close')}>Close the case</AskButton>}
+          {isOpen && <AskButton onClick={() => setDialog('hand over')}>Hand over</AskButton>}
+          {isOpen && <AskButton onClick={() => setDialog('close')}>Close the case</AskButton>}
           {isSnoozed ? (
             <button
               type="button"
@@ -180,7 +181,12 @@ function NoteForm({ path, reload }: About) {
 function HandOver({ path, ...about }: Asking) {
   const [to, setTo] = useState('');
   const loaded = useLoaded((signal) => ask<{ people: string[] }>('GET', `${path}/case/people`, { signal }), [path]);
+  const byAddress = useLoaded(hasOidc, []);
   const names = (loaded.value?.people ?? []).filter((name) => name !== myName());
+  const sees =
+    byAddress.value === false && to.includes('@')
+      ? 'Nobody can sign in by address here, so they will not see it.'
+      : 'They see that you gave it to them.';
   const handOver = async (): Promise<void> => {
     await ask('PUT', `${path}/case`, { body: { to } });
     announce(`${to} has this one`);
@@ -199,9 +205,14 @@ function HandOver({ path, ...about }: Asking) {
             id="case-to"
             label="To whom"
             hint={
-              names.length === 0
-                ? 'Nobody else may take cases here yet. Give them the role operator on the page People.'
-                : 'A person with the role operator here. They see that you gave it to them.'
+              names.length === 0 ? (
+                <>
+                  Nobody else may take cases here yet. Give them the role operator on the page{' '}
+                  <a href="/console/people">People</a>.
+                </>
+              ) : (
+                `A person with the role operator here. ${sees}`
+              )
             }
             isRequired
             options={[['', 'Choose …'], ...names.map((name) => [name, name] as const)]}

@@ -24,7 +24,7 @@ export function RightFields({ draft, onChange }: { draft: Draft; onChange: (draf
       <Ticks
         id="people-roles-of"
         label="Roles"
-        hint="Each includes viewer, which reads everything except member data."
+        hint="Each but integrator includes viewer, which reads everything except member data."
         options={ROLES.map(([role, means]) => [role, `${role}: ${means}`])}
         chosen={draft.roles}
         onChoose={(roles) => onChange({ ...draft, roles })}

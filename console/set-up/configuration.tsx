@@ -28,6 +28,7 @@ import './set-up.css';
 import { draftOf, fieldsOf, hiddenInWords, idsOf, type Field } from './settings-fields.ts';
 import { SettingsForm } from './settings-form.tsx';
 import { useProblems } from './use-problems.ts';
+import { countryOf } from '../../src/core/domain/describe-change.ts';
 
 /** What operators have set for a location, and the form that changes it. */
 export function Configuration({ location, onDone }: { location: ShownLocation; onDone: () => void }) {
@@ -113,7 +114,7 @@ function Facts({ location }: { location: ShownLocation }) {
         ))}
       </Fact>
       <Fact name="Country, time zone">
-        {[location.country, location.timeZone].filter((each) => each !== null).join(', ') || <None />}
+        {[countryOf(location.country), location.timeZone].filter(Boolean).join(', ') || <None />}
       </Fact>
       <Fact name="Address">{location.address ?? <None />}</Fact>
       <Fact name="Contacts">
@@ -241,7 +242,7 @@ export function FixSettings({ locationId, said, onSaved }: { locationId: string;
 const SENT_EVERY_MS = 2_000;
 
 function sentInWords(sent: number, tried: number): string {
-  if (tried === 0) return 'Waiting orders are tried again.';
+  if (tried === 0 || sent === 0) return 'Waiting orders are tried again.';
   if (sent < tried) return `Waiting orders are tried again. ${sent} of ${tried} were sent.`;
   return tried === 1 ? '1 order was sent.' : `${tried} orders were sent.`;
 }

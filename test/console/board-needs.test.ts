@@ -79,11 +79,11 @@ describe('the list of what needs a person', () => {
     ];
     const groups = needs(lists, { ...ATTENTION, unreachedContacts });
     expect(groups.map(({ title, count, needs }) => [title, count, ...needs.map(({ href }) => href)])).toEqual([
+      ['POS systems that do not work', 1, '/console/locations/club-4'],
       ['In doubt', 1, '/console/orders/order%2F1'],
       ['Conflicts', 1, '/console/orders/order-9'],
       ['Failed orders', 1, '/console/orders/order-3'],
       ['On hold', 1, '/console/orders/order-2'],
-      ['POS systems that do not work', 1, '/console/locations/club-4'],
       ['Silent locations', 1, '/console/locations/club-3'],
       ['Restaurants not notified', 1, '/console/locations/club-4'],
       [
@@ -96,11 +96,11 @@ describe('the list of what needs a person', () => {
     expect(groups.filter(({ isCall }) => !isCall)).toEqual([]);
     expect(groups.filter(({ hint }) => hint.length > 36)).toEqual([]);
     expect(groups.flatMap(({ needs }) => needs.map(({ detail }) => detail))).toEqual([
+      'acme does not answer, or answers with errors. Its orders are tried again',
       'club-1: no answer',
       'club-1: the POS reported cancelled',
       'no such order. The member was not notified.',
       'club-1: paused',
-      'acme does not answer, or answers with errors. Its orders are tried again',
       '3 tickets sent, and the POS has sent nothing since',
       '2 messages not sent: the gateway answered with an error of its own',
       '1,000 webhooks of square: wrong signature',

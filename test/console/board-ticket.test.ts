@@ -31,7 +31,7 @@ describe('the problem on a ticket', () => {
     [
       'it may be settled automatically',
       { placement: 'in_doubt', cause: { code: 'order_absent_yet' } },
-      'retrying: POS is checked again',
+      'in doubt: POS is checked again',
       false,
     ],
     ['it is held', { ...HELD, cause: { code: 'wrong_settings', issues: [] } }, 'held: wrong settings', true],
@@ -39,7 +39,7 @@ describe('the problem on a ticket', () => {
     [
       'it is retried when it is nearly due',
       { placement: 'in_doubt', requestedAt: at(9), problem: '503', cause: { code: 'pos_failing' } },
-      'retrying: POS failing',
+      'in doubt: POS failing',
       true,
     ],
     ['a pause holds it', { placement: 'held', cause: { code: 'location_paused' } }, 'held: location paused', false],

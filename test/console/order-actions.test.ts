@@ -214,9 +214,7 @@ describe('a conflict', () => {
   ])('says what is true: %s', (_, one, says) => expect(conflictSays(one)).toBe(says));
 
   it('says what the member sees, whether that can change, and what a person can do', () => {
-    expect(conflictHelp(both)).toMatch(
-      /^The member sees “cancelled” now\. .* tell the member /,
-    );
+    expect(conflictHelp(both)).toMatch(/^The member sees “cancelled” now\. .* tell the member /);
     const open = reported({ status: 'ready', memberState: 'ready_for_pickup' }, ['ready', true, 'OTHER']);
     expect(conflictHelp(open)).toMatch(
       /^The member sees “ready for pickup” now\. A later status from the POS corrects it:/,

@@ -47,7 +47,7 @@ describe('a held order', () => {
     pass.pos.behave = undefined;
     await page.getByRole('button', { name: 'Retry now' }).click();
     await dialog.getByRole('button', { name: 'Retry now' }).click();
-    await says(page, 'The ticket is at the POS: it is placed');
+    await says(page, 'The ticket is at the POS');
     expect(ticketsOf(id)).toBe(1);
     expect(pass.system.logged.join('')).toContain('"action":"retry"');
   });
@@ -123,7 +123,7 @@ describe('orders that are held by wrong settings', () => {
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByLabel('Secret', { exact: true }).fill(secret);
     await page.getByRole('button', { name: 'Save' }).click();
-    await says(question, /leads to another host than before: https:\/\/elsewhere\.example\.com instead of/);
+    await says(question, /leads elsewhere than before: to https:\/\/elsewhere\.example\.com instead of/);
     expect(new Set(pass.complaints())).toEqual(new Set(['400: /console/api/locations/mill-2']));
     await question.getByRole('button', { name: 'Back' }).click();
     expect(await page.getByLabel('Secret', { exact: true }).inputValue()).toBe(secret);
@@ -177,7 +177,7 @@ describe('an order in doubt', () => {
     await page.getByLabel('Its id at the POS').fill('8F2K');
     await page.getByRole('dialog').getByRole('button', { name: 'It is there' }).click();
     await reaches(serviceOrderId, 'sent');
-    await says(page, 'The ticket is at the POS: it is placed');
+    await says(page, 'The ticket is at the POS');
     await says(page, '8F2K');
     expect(ticketsOf(serviceOrderId)).toBe(1);
   });
@@ -192,7 +192,7 @@ describe('an order in doubt', () => {
     await aMinuteLater(pass.system.pool, serviceOrderId);
     await page.getByRole('dialog').getByRole('button', { name: 'It is not there' }).click();
     await reaches(serviceOrderId, 'sent');
-    await says(page, 'The ticket is at the POS: it is placed');
+    await says(page, 'The ticket is at the POS');
     expect(ticketsOf(serviceOrderId)).toBe(2);
   });
 });

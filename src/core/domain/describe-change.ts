@@ -32,7 +32,8 @@ export function whatChanged({ field, before, after }: Change, names = IDS): stri
   return was === undefined || is === undefined || was === is ? 'changed' : `${was} → ${is}`;
 }
 
-const countryOf = (text: string | null): string | undefined =>
+/** The name of a country by its two letters. */
+export const countryOf = (text: string | null): string | undefined =>
   text !== null && /^[A-Z]{2}$/.test(text)
     ? new Intl.DisplayNames('en', { type: 'region' }).of(text)
     : valueInWords(text);

@@ -1,2 +1,2 @@
 /** A search finds at most this many of each kind. */
-export const MOST_FOUND = 10;
+export const MOST_FOUND = 25;

@@ -376,13 +376,18 @@ function withPhones({ contacts, country }: LocationDetails, before: readonly Con
     if (typed === undefined || before.some(({ phone }) => phone === typed)) return contact;
     const isShort = isTooShort(typed, country ?? undefined);
     const phone = isShort ? undefined : E164.test(typed) ? typed : toE164(typed, country ?? undefined);
-    if (phone === undefined) throw wrongField(`contacts.${nth}.phone`, 'string', isShort ? SHORT_PHONE : NO_PHONE);
+    if (phone === undefined)
+      throw wrongField(
+        `contacts.${nth}.phone`,
+        'string',
+        isShort ? SHORT_PHONE : country ? NO_PHONE : NO_PHONE + OR_COUNTRY,
+      );
     return { ...contact, phone };
   });
 }
 const E164 = /^\+[1-9]\d{6,14}$/;
 const NO_PHONE = "cannot be read as a telephone number. Write it with + and the country's number, such as +4930123456";
-
+const OR_COUNTRY = ', or give the country of the location';
 const SHORT_PHONE = 'has too few digits for a telephone number. Write the whole number, such as +4930123456';
 
 function wrongField(path: string, received: ShapeIssue['received'], says: string): WrongLocation {

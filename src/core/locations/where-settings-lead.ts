@@ -73,7 +73,7 @@ export function movesIn(rules: SettingsRules, { provider, used, before }: Settin
     const { host, whole: old } = was.get(key) ?? {};
     if (typeof host !== 'string' || typeof now !== 'string' || host + now === '' || old === whole) return [];
     if (host === now) return `${labelOf(nameOf(key))} leads to another path of ${host} than before. Is that right?`;
-    return `${labelOf(nameOf(key))} leads to another host than before: ${now} instead of ${host}. Is that right?`;
+    return `${labelOf(nameOf(key))} leads elsewhere than before: to ${now} instead of ${host}. Is that right?`;
   });
 }
 

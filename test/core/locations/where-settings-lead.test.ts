@@ -71,7 +71,7 @@ it('a URL at another host than before, or at another path of it, is a warning', 
   const settings = { key: 'k', server: { at: HERE, pin: 'p' }, base: HERE };
   expect((await put(all, 'moves', 'nested', settings)).body).toMatchObject({ created: true, warnings: [] });
   const warned = {
-    warnings: [`Base leads to another host than before: ${ELSEWHERE} instead of ${HERE}. Is that right?`],
+    warnings: [`Base leads elsewhere than before: to ${ELSEWHERE} instead of ${HERE}. Is that right?`],
   };
   const moved = { ...settings, base: ELSEWHERE };
   expect((await patch(all, 'moves', moved, '?dryRun=true')).body).toMatchObject(warned);
