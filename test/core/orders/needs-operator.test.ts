@@ -56,16 +56,16 @@ const NEEDY = Object.keys(KINDS).filter((id) => KINDS[id]?.needs);
 type Listed = { serviceOrderId: string; needsOperator: boolean }[];
 const needyOf = (orders: Listed): string[] =>
   orders.filter(({ needsOperator }) => needsOperator).map(({ serviceOrderId }) => serviceOrderId);
-const list = async (filter: object): Promise<Listed> => (await listOrders(pool, filter, { limit: 50 }))?.orders ?? [];
+const list = async (filter: Parameters<typeof listOrders>[1]): Promise<Listed> => (await listOrders(pool, filter, { limit: 50 }))?.orders ?? [];
 
 it('the list, its filter, the board and the metrics agree which orders need an operator', async () => {
   expect(new Set(needyOf(await list({})))).toEqual(new Set(NEEDY));
   for (const locations of [undefined, ['club-1']]) {
-    const found = await list({ needsOperator: true, locations });
+    const found = await list({ needs: 'operator', locations });
     expect(found.map(({ serviceOrderId }) => serviceOrderId).toSorted()).toEqual(NEEDY.toSorted());
     expect(needyOf(found)).toHaveLength(NEEDY.length);
   }
-  expect(await list({ needsOperator: true, locations: ['club-2'] })).toEqual([]);
+  expect(await list({ needs: 'operator', locations: ['club-2'] })).toEqual([]);
   expect(new Set(needyOf((await readBoard(pool)).orders))).toEqual(new Set(NEEDY));
   const { held, paused, forOperator, byPhone } = await sampleBacklog(pool, { PLACEMENT_DEADLINE_S: 900 });
   expect({ held, paused, forOperator, byPhone }).toEqual({ held: 3, paused: 2, forOperator: 1, byPhone: 4 });

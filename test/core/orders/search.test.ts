@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MOST_FOUND } from '../../../src/core/domain/most-found.ts';
 import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
 import { search, searchMember, type FoundOrders } from '../../../src/core/orders/search.ts';
 import { OPERATOR_TOKEN, askOperator } from '../../../world/system/ask-operator.ts';
@@ -8,6 +9,8 @@ import { readPlans } from '../../support/read-plans.ts';
 import { sampleOrder } from '../../../world/platform/sample-order.ts';
 import { statusWebhook } from '../../../world/pos/status-webhook.ts';
 
+/** There are two orders more than a search finds. */
+const OLDEST = 11 - MOST_FOUND;
 const ADA = { id: 'member-42', name: 'Ada Lovelace', phone: '+4930123456', email: 'ada@example.com' };
 
 let stage: Stage;
@@ -16,7 +19,7 @@ beforeAll(async () => {
   stage = await startStage();
   for (const id of ['club-1', 'club-2']) await stage.addLocation(id, { ordersUrl: 'http://127.0.0.1:9/orders' });
   await stage.query(`UPDATE locations SET name = 'Trattoria Nord' WHERE location_id = 'club-2'`);
-  for (let nth = 1; nth <= 12; nth++) {
+  for (let nth = OLDEST; nth <= 12; nth++) {
     const about = { serviceOrderId: `order-${nth}`, locationId: nth === 12 ? 'club-2' : 'club-1' };
     const contents = { ...sampleOrder(about), member: nth > 10 ? ADA : { id: `member-${nth}`, name: 'Grace Hopper' } };
     await stage.seedOrder({ ...about, providerOrderId: `pos-${nth}`, contents });
@@ -49,7 +52,8 @@ const setMember = (about: object): Promise<unknown> =>
 
 describe('a search', () => {
   it('finds the newest orders by call-out code, and one order by its id or POS id', async () => {
-    const newest = Array.from({ length: 10 }, (_, nth) => `order-${12 - nth}`);
+    const numbers = Array.from({ length: MOST_FOUND + 1 }, (_, nth) => 12 - nth);
+    const newest = numbers.filter((nth) => nth !== 1).map((nth) => `order-${nth}`);
     expect(await found('k472')).toEqual([newest, [], []]);
     expect(await found('order-1')).toEqual([['order-1'], [], []]);
     expect(await found('pos-1')).toEqual([['order-1'], [], []]);

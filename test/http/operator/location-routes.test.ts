@@ -354,13 +354,18 @@ describe('a location by the API', () => {
   });
 
   it.each([
-    ['a national number without a country', { contacts: [{ phone: '030 123456' }] }, 'cannot be read as'],
+    [
+      'a national number without a country',
+      { contacts: [{ phone: '030 123456' }] },
+      'cannot be read as',
+      ', or give the country of the location',
+    ],
     ['a number that no telephone has', { country: 'DE', contacts: [{ phone: '030 12' }] }, 'cannot be read as'],
     ['a number that ends too early', { country: 'DE', contacts: [{ phone: '12' }] }, 'has too few digits for'],
     ['such a number in E.164', { contacts: [{ phone: '+1234567' }] }, 'has too few digits for'],
-  ])('with %s is answered 400 with what to write', async (_, details, what) => {
+  ])('with %s is answered 400 with what to write', async (_, details, what, more = '') => {
     const { status, body } = await put('dialled', standard(details));
-    const says = expect.stringMatching(new RegExp(`^${what} a telephone number\\. .* such as \\+4930123456$`));
+    const says = expect.stringMatching(new RegExp(`^${what} a telephone number\\. .* such as \\+4930123456${more}$`));
     expect([status, body['issues']]).toEqual([400, [{ path: 'contacts.0.phone', received: 'string', says }]]);
   });
 
