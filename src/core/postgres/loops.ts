@@ -126,7 +126,7 @@ export function workLoop<Piece>(about: {
 
   const run = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
-      const restMs = claimedAt + (about.gather?.everyMs ?? 0) - performance.now();
+      const restMs = about.gather === undefined ? 0 : claimedAt + about.gather.everyMs - performance.now();
       if (restMs > 0) await new Promise((resolve) => setTimeout(resolve, restMs));
       claimedAt = performance.now();
       // Set before the claim, so that a wake-up during it is not missed.
