@@ -67,6 +67,11 @@ const MAX_PARAM_LENGTH = 16_384;
 const REQUEST_TIMEOUT_MS = 15_000;
 /** When the server closes, connections without a request stay open for this long. */
 const UNUSED_MS = 500;
+/**
+ * Connections that may wait while the process is busy, at most net.core.somaxconn. Above Node's 511, Linux would not end
+ * their handshakes, and their senders would see time-outs and resets. https://man7.org/linux/man-pages/man2/listen.2.html
+ */
+const BACKLOG = 4_096;
 /** Idle time-out of a connection. Load balancers (Google's: 600 s) must close first, or their requests may fail. */
 const KEEP_ALIVE_MS = 620_000;
 
@@ -226,7 +231,7 @@ export function listenersOf(
   const listenTextResolver = (address: string): string => `Operators are served at ${address}`;
   return {
     async listen() {
-      const opening = [app.listen({ host, port })];
+      const opening = [app.listen({ host, port, backlog: BACKLOG })];
       if (operatorApp !== app) {
         opening.push(operatorApp.listen({ host, port: OPERATOR_PORT ?? port, listenTextResolver }));
       }

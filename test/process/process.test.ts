@@ -262,6 +262,16 @@ describe('a process with 300 file descriptors', () => {
     }
   });
 
+  it('lets 700 senders connect while it is busy, more than wait by default', async () => {
+    main.child.kill('SIGSTOP');
+    try {
+      (await holdConnections(port, 700)).stop();
+    } finally {
+      main.child.kill('SIGCONT');
+    }
+    expect(await until(() => unlessFull(ask(`${main.url}/readyz`, { agent: agent() })))).toMatchObject({ status: 200 });
+  });
+
   it('closes the least recently used connections when more POS systems send webhooks than it can keep', async () => {
     const agents = Array.from({ length: FILES }, agent);
     const urls = await Promise.all(Array.from({ length: 20 }, newToken));
