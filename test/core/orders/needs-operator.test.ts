@@ -56,7 +56,8 @@ const NEEDY = Object.keys(KINDS).filter((id) => KINDS[id]?.needs);
 type Listed = { serviceOrderId: string; needsOperator: boolean }[];
 const needyOf = (orders: Listed): string[] =>
   orders.filter(({ needsOperator }) => needsOperator).map(({ serviceOrderId }) => serviceOrderId);
-const list = async (filter: Parameters<typeof listOrders>[1]): Promise<Listed> => (await listOrders(pool, filter, { limit: 50 }))?.orders ?? [];
+const list = async (filter: Parameters<typeof listOrders>[1]): Promise<Listed> =>
+  (await listOrders(pool, filter, { limit: 50 }))?.orders ?? [];
 
 it('the list, its filter, the board and the metrics agree which orders need an operator', async () => {
   expect(new Set(needyOf(await list({})))).toEqual(new Set(NEEDY));
