@@ -231,9 +231,10 @@ export function listenersOf(
   const listenTextResolver = (address: string): string => `Operators are served at ${address}`;
   return {
     async listen() {
-      const opening = [app.listen({ host, port, backlog: BACKLOG })];
+      const where = { host, backlog: BACKLOG };
+      const opening = [app.listen({ ...where, port })];
       if (operatorApp !== app) {
-        opening.push(operatorApp.listen({ host, port: OPERATOR_PORT ?? port, listenTextResolver }));
+        opening.push(operatorApp.listen({ ...where, port: OPERATOR_PORT ?? port, listenTextResolver }));
       }
       await Promise.all(opening);
     },

@@ -265,7 +265,7 @@ describe('a process with 300 file descriptors', () => {
   it('lets 700 senders connect while it is busy, more than wait by default', async () => {
     main.child.kill('SIGSTOP');
     try {
-      (await holdConnections(port, 700)).stop();
+      for (const url of [main.url, operatorUrl]) (await holdConnections(Number(new URL(url).port), 700)).stop();
     } finally {
       main.child.kill('SIGCONT');
     }
