@@ -8,6 +8,8 @@ export const SCHEMA = 'expediter';
 export const TABLE = 'schema_migrations';
 /** The end of a migration's name if the migration removes something that the previous version needs. */
 const BREAKING = '.breaking';
+/** Time to make one connection. A busy Postgres takes seconds. */
+export const CONNECT_MS = 10_000;
 
 /**
  * How Postgres writes and reads values, and what a transaction sees. The names are spelled as Postgres stores them. A
@@ -146,7 +148,8 @@ export function connectionTo(url: string, settings: Record<string, string>) {
   parsed.searchParams.delete('options');
   const ours = Object.entries(settings).map(([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`);
   // Trimmed, because a pooler may read an empty word at either end as a setting.
-  return { connectionString: parsed.href, options: [theirs, ...ours].join(' ').trim() };
+  const options = [theirs, ...ours].join(' ').trim();
+  return { connectionString: parsed.href, options, connectionTimeoutMillis: CONNECT_MS };
 }
 
 /**

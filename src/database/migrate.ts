@@ -26,7 +26,6 @@ const LOCK_TIMEOUT_MS = 1_000;
 const LOCK_PAUSE_MS = 1_000;
 const LOCK_PATIENCE_MS = 120_000;
 const TURN_POLL_MS = 200;
-const CONNECT_MS = 10_000;
 
 const LOCK_NOT_AVAILABLE = '55P03';
 const DEADLOCK_DETECTED = '40P01';
@@ -128,7 +127,6 @@ async function connect(url: string): Promise<pg.Client> {
   const client = new pg.Client({
     ...connectionTo(url, VALUES),
     application_name: 'expediter migrate',
-    connectionTimeoutMillis: CONNECT_MS,
     keepAlive: true,
   });
   // Without this listener, an error between queries would end the process. The next query reports the error.

@@ -1,6 +1,7 @@
-import pg, { type ClientBase, type Pool } from 'pg';
+import { Socket } from 'node:net';
+import pg, { type ClientBase, type Pool, type PoolClient } from 'pg';
 import { setInTransactions } from '../core/postgres/transactions.ts';
-import { SETTINGS, WrongSchema, connectionTo, requireSettings } from './check-schema.ts';
+import { CONNECT_MS, SETTINGS, WrongSchema, connectionTo, requireSettings } from './check-schema.ts';
 
 export const BATCH_WRITERS = 2;
 /** Connections of the batch writers and of the lock-wait queue, within the pool's size. */
@@ -26,26 +27,29 @@ const WRITER_SETTINGS = {
 
 /**
  * Opens two pools of at most `poolSize` connections in all. Each new connection is checked: see `requireSettings`.
+ * Who waits for a connection gives up after a few seconds. The connection itself has `CONNECT_MS`, see `giveUpAfter`.
  * @param onError gets the errors of idle connections, and a WrongSchema for each connection that was refused
+ * @param patienceMs how long somebody waits for a connection of `pool`. Nobody waits longer than `CONNECT_MS`
  */
 export function openDatabase(
   url: string,
   poolSize: number,
   onError: (error: Error) => void,
+  patienceMs = 3_000,
 ): { pool: Pool; flushPool: Pool } {
   const open = (
     max: number,
-    about: { connectMs: number; queryMs: number; settings: typeof SETTINGS; inTransactions?: typeof WRITER_SETTINGS },
+    about: { waitMs: number; queryMs: number; settings: typeof SETTINGS; inTransactions?: typeof WRITER_SETTINGS },
   ): Pool => {
-    const { connectMs, queryMs, settings, inTransactions } = about;
+    const { waitMs, queryMs, settings, inTransactions } = about;
     const check = async (client: ClientBase): Promise<void> => {
-      const isOwn = await requireSettings(client, { lock: settings.lock_timeout, withinMs: connectMs });
+      const isOwn = await requireSettings(client, { lock: settings.lock_timeout, withinMs: CONNECT_MS });
       if (!isOwn && inTransactions !== undefined) setInTransactions(client, inTransactions);
     };
     const pool = new pg.Pool({
       ...connectionTo(url, { ...settings, ...KEEPALIVES }),
       max,
-      connectionTimeoutMillis: connectMs,
+      stream: () => socketThatAnswers(waitMs),
       // The time-out of the server cannot fire while the server hangs.
       query_timeout: queryMs,
       // The batch writers' connections are checked more often than this, so they stay open.
@@ -67,15 +71,52 @@ export function openDatabase(
     // While a connection is handed over, neither the pool nor the borrower listens for its errors, and an error would
     // end the process. This listener ignores the error, and the borrower's next query fails.
     pool.on('connect', (client) => client.on('error', () => {}));
+    giveUpAfter(waitMs, pool);
     return pool;
   };
   return {
-    pool: open(poolSize - WRITER_CONNECTIONS, { connectMs: 3_000, queryMs: 9_000, settings: SETTINGS }),
+    pool: open(poolSize - WRITER_CONNECTIONS, { waitMs: patienceMs, queryMs: 9_000, settings: SETTINGS }),
     flushPool: open(WRITER_CONNECTIONS, {
-      connectMs: 1_000,
+      waitMs: 1_000,
       queryMs: 5_000,
       settings: { ...SETTINGS, ...WRITER_SETTINGS },
       inTransactions: WRITER_SETTINGS,
     }),
   };
+}
+
+/** A socket that fails if the host does not answer in time, as a lost one does. A busy Postgres on it may take longer. */
+function socketThatAnswers(withinMs: number): Socket {
+  const socket = new Socket();
+  const late = setTimeout(() => socket.destroy(new Error('Connection terminated: the host does not answer')), withinMs);
+  socket.once('connect', () => clearTimeout(late));
+  socket.once('close', () => clearTimeout(late));
+  return socket;
+}
+
+/**
+ * Makes `connect` fail after this time, but lets the connection be made, for whoever needs one next. A busy Postgres has
+ * done the costly part of it by then. If it were thrown away, each new attempt would make Postgres busier: after a
+ * restart under load, none came through for four minutes.
+ */
+function giveUpAfter(waitMs: number, pool: Pool): void {
+  const connect = pool.connect.bind(pool) as () => Promise<PoolClient>;
+  const connectWithin = async (): Promise<PoolClient> => {
+    const asked = connect();
+    let late: NodeJS.Timeout | undefined;
+    const tooLate = new Promise<never>((_, reject) => {
+      late = setTimeout(() => {
+        // guard: kept-attempt
+        asked.then((client) => client.release()).catch(() => {});
+        reject(new Error('timeout exceeded when trying to connect'));
+      }, waitMs);
+    });
+    return Promise.race([asked, tooLate]).finally(() => clearTimeout(late));
+  };
+  pool.connect = ((then?: (error: Error | undefined, client?: PoolClient, release?: PoolClient['release']) => void) => {
+    const asked = connectWithin();
+    // `pool.query` calls it so.
+    if (then === undefined) return asked;
+    return void asked.then((client) => then(undefined, client, client.release), then);
+  }) as Pool['connect'];
 }

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { WrongEnvironment, readConfig, readConfigOf } from '../config/config.ts';
 import { findWeakVariables } from '../config/find-weak-variables.ts';
+import { CONNECT_MS } from '../database/check-schema.ts';
 import { WRITER_CONNECTIONS, openDatabase } from '../database/open-database.ts';
 import { loadOrderModule } from '../platform/load-order-module.ts';
 import { loadProviders } from '../providers/index.ts';
@@ -66,7 +67,7 @@ export async function examine(
     try {
       const reached = await run('database', async () => {
         const { DATABASE_URL } = readConfigOf(env, 'DATABASE_URL');
-        ({ pool } = openDatabase(DATABASE_URL, WRITER_CONNECTIONS + CONNECTIONS, () => {}));
+        ({ pool } = openDatabase(DATABASE_URL, WRITER_CONNECTIONS + CONNECTIONS, () => {}, CONNECT_MS));
         return reachDatabase(pool, env);
       });
       const isUsable = reached.every(({ state }) => state === 'ok' || state === 'warning');

@@ -3,7 +3,7 @@ import type { Registry } from '../core/domain/provider.ts';
 import type { Config } from '../config/config.ts';
 import type { SettingsRules } from '../core/locations/locations.ts';
 import { WRITER_CONNECTIONS, openDatabase } from '../database/open-database.ts';
-import { checkSchema, WrongSchema } from '../database/check-schema.ts';
+import { CONNECT_MS, checkSchema, WrongSchema } from '../database/check-schema.ts';
 import { explainDatabaseError } from '../database/explain-database-error.ts';
 
 /** Loads the providers as the service does. The import is here, because commands that need none start twice as fast. */
@@ -29,7 +29,7 @@ export async function withDatabase<Result>(
   connections = 1,
 ): Promise<Result> {
   // Errors of idle connections are ignored, because the next query reports the same fault.
-  const { pool } = openDatabase(databaseUrl, WRITER_CONNECTIONS + connections, () => {});
+  const { pool } = openDatabase(databaseUrl, WRITER_CONNECTIONS + connections, () => {}, CONNECT_MS);
   try {
     await checkSchema(pool).catch((error: unknown) => {
       if (error instanceof WrongSchema) throw error;

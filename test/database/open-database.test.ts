@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Socket, createServer, type AddressInfo } from 'node:net';
 import type pg from 'pg';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { SETTINGS, VALUES, WrongSchema, checkSchema, setForRole } from '../../src/database/check-schema.ts';
 import { inTransaction, withClient, withSettings } from '../../src/core/postgres/transactions.ts';
 import { migrate } from '../../src/database/migrate.ts';
@@ -10,8 +10,46 @@ import { queryOnce } from '../support/query-once.ts';
 import { startPos } from '../../world/pos/start-pos.ts';
 import { startPooler } from '../../world/postgres/start-pooler.ts';
 import { createDatabase } from '../../world/postgres/create-database.ts';
+import { withDatabase } from '../../src/terminal/settings-rules.ts';
 import { startSystem } from '../../world/system/start-system.ts';
 import { until } from '../../world/processes/until.ts';
+
+/** A Postgres that takes connections at once, but answers the first only after `answer`. */
+async function startSlowPostgres(databaseUrl: string) {
+  const answering = Promise.withResolvers<void>();
+  const sockets = new Set<Socket>();
+  const state = { connections: 0 };
+  const server = createServer((client) => {
+    const upstream = new Socket();
+    for (const socket of [client, upstream]) sockets.add(socket.on('error', () => {}));
+    // The client has noticed that it is connected, because it has sent its first message.
+    client.once('readable', () => {
+      state.connections += 1;
+      server.emit('asked');
+    });
+    void answering.promise.then(() => {
+      upstream.connect(Number(new URL(databaseUrl).port), '127.0.0.1');
+      client.pipe(upstream).pipe(client);
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = new URL(databaseUrl);
+  url.port = String((server.address() as AddressInfo).port);
+  return {
+    url: url.href,
+    answer: answering.resolve,
+    /** Waits for this many connections. @returns how many were made, also those that have ended */
+    async connected(atLeast: number): Promise<number> {
+      while (state.connections < atLeast) await once(server, 'asked');
+      return state.connections;
+    },
+    async stop(): Promise<void> {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
 
 /** One message of Postgres's protocol: type, length, body. */
 function message(type: string, body: Buffer): Buffer {
@@ -45,6 +83,46 @@ it('a connection that Postgres ends at once fails its query, but does not end th
   await new Promise((resolve) => server.close(resolve));
   process.off('uncaughtException', onDeath);
   expect(died).toEqual([]);
+});
+
+describe('a Postgres that takes long to answer a new connection', () => {
+  let slow: Awaited<ReturnType<typeof startSlowPostgres>>;
+  beforeEach(async () => {
+    slow = await startSlowPostgres(await createDatabase());
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  });
+  afterEach(async () => {
+    vi.useRealTimers();
+    await slow.stop();
+  });
+
+  it.each([
+    ['pool', 3_000],
+    ['flushPool', 1_000],
+  ] as const)('fails who waits at $0, but keeps the connection for the next', async (which, waitMs) => {
+    const pools = openDatabase(slow.url, 1 + WRITER_CONNECTIONS, () => {});
+    const asks = [(pool: pg.Pool) => pool.connect(), (pool: pg.Pool) => pool.query('SELECT 1')];
+    for (const [at, ask] of asks.entries()) {
+      const asked = expect(ask(pools[which])).rejects.toThrow('timeout exceeded when trying to connect');
+      await slow.connected(which === 'pool' ? 1 : at + 1);
+      await vi.advanceTimersByTimeAsync(waitMs);
+      await asked;
+    }
+    const before = await slow.connected(1);
+    slow.answer();
+    while (pools[which].idleCount < before) await once(pools[which], 'release');
+    expect((await pools[which].query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
+    expect(await slow.connected(1)).toBe(before);
+    await Promise.all([pools.pool.end(), pools.flushPool.end()]);
+  });
+
+  it('is waited for by a person at a terminal', async () => {
+    const asked = withDatabase(slow.url, async () => 'reached');
+    await slow.connected(1);
+    await vi.advanceTimersByTimeAsync(9_000);
+    slow.answer();
+    await expect(asked).resolves.toBe('reached');
+  });
 });
 
 it('a connection with a prepared statement that a migration made stale fails one query, and is closed', async () => {

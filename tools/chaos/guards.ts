@@ -372,6 +372,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'settings-arrive': NEVER },
     noticedBy: vitest('test/database/open-database.test.ts', 'a process refuses a pooler'),
   },
+  'a connection under way is kept when nobody waits for it any more': {
+    edits: { 'kept-attempt': [/release\(\)/, 'release(true)'] },
+    noticedBy: vitest('test/database/open-database.test.ts', 'keeps the connection for the next'),
+  },
   'a migration builds an index while others write the table': {
     edits: { 'concurrent-index': [/.replace\(.*\)\)/, ')'] },
     noticedBy: vitest('test/migrations/migrate.test.ts', 'builds an index on an old table'),
