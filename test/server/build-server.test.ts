@@ -3,6 +3,8 @@ import { pino, type Logger } from 'pino';
 import { expect, it } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
 import { makeToken } from '../../src/core/domain/make-token.ts';
+import { BATCH_WRITERS } from '../../src/database/open-database.ts';
+import { createDatabase } from '../../world/postgres/create-database.ts';
 import { buildServer } from '../../src/server/build-server.ts';
 import { SHARED_ENV, registryWith } from '../../world/system/fixtures.ts';
 
@@ -46,6 +48,29 @@ it('each component of the service stops before the components that it needs', as
     'observability',
     'database',
   ]);
+  await drain();
+});
+
+it('the connections of the batch writers know their statements before the first webhook, which writes nothing', async () => {
+  const { app, parts, drain } = await build({ ...env, DATABASE_URL: await createDatabase() });
+  await parts.find(({ name }) => name === 'batches')?.start?.(AbortSignal.timeout(10_000));
+  const { flushPool } = app.database;
+  expect(flushPool.idleCount).toBe(BATCH_WRITERS);
+  const writers = await Promise.all(Array.from({ length: BATCH_WRITERS }, () => flushPool.connect()));
+  for (const writer of writers) {
+    const { rows } = await writer.query('SELECT name FROM pg_prepared_statements ORDER BY name');
+    expect(rows).toEqual([{ name: 'apply-one-webhook' }, { name: 'apply-webhooks' }]);
+    expect((await writer.query('SELECT FROM webhooks')).rows).toEqual([]);
+    writer.release();
+  }
+  await drain();
+});
+
+it('a process starts without Postgres, whose connections cannot be prepared', async () => {
+  const { parts, drain } = await build();
+  await expect(
+    parts.find(({ name }) => name === 'batches')?.start?.(AbortSignal.timeout(10_000)),
+  ).resolves.not.toThrow();
   await drain();
 });
 

@@ -1,9 +1,11 @@
 import type { FastifyInstance } from 'fastify';
+import type { Pool } from 'pg';
 import type { Config } from '../../config/config.ts';
 import type { Observed } from '../../core/domain/observed.ts';
 import type { Conflict, PosId } from '../../core/domain/webhook.ts';
 import { tokenAuthenticator } from '../../core/locations/webhook-tokens.ts';
-import type { Applied } from '../../core/statuses/apply-webhooks.ts';
+import { withClient } from '../../core/postgres/transactions.ts';
+import { prepareToApply, type Applied } from '../../core/statuses/apply-webhooks.ts';
 import { batchWebhooks, type BatchWebhooks } from '../../core/statuses/batch-webhooks.ts';
 import { dropQuota, type DropQuota } from '../../core/statuses/drop-quota.ts';
 import { REFUSED_QUOTA, UNPROVEN_QUOTA, refusedStorer } from '../../core/statuses/store-webhooks.ts';
@@ -76,7 +78,11 @@ export function webhooksModule(app: App, config: Config, { live, limits }: { liv
           .write()
           .catch((error: unknown) => log.warn({ err: error }, 'a count of webhooks that were not stored is lost')),
     },
-    batches: { name: 'batches', stop: () => Promise.all(Object.values(batches).map((each) => each.drain())) },
+    batches: {
+      name: 'batches',
+      start: () => prepareWriters(database.flushPool),
+      stop: () => Promise.all(Object.values(batches).map((each) => each.drain())),
+    },
     spilled: { name: 'spill', stop: () => spill?.stop() },
   };
 }
@@ -142,6 +148,12 @@ function batchesOf(
     // Refused webhooks use `pool`, so that they take no connection from accepted webhooks.
     refused: batchWebhooks({ ...batching, pool: database.pool, writers: 1 }),
   };
+}
+
+/** Prepares a connection for each batch writer. Without Postgres nothing is prepared, which only makes the first webhooks slower. */
+async function prepareWriters(pool: Pool): Promise<void> {
+  const writers = Array.from({ length: BATCH_WRITERS }, () => withClient(pool, prepareToApply));
+  await Promise.allSettled(writers);
 }
 type Batching = Parameters<typeof batchWebhooks>[0];
 
