@@ -172,7 +172,7 @@ function writing(firstReceivedAt: string, more: Details): string {
       provider_order_id = coalesce(o.provider_order_id, m.pos_id),
       reason = coalesce(m.reasons[cardinality(m.reasons)], o.reason, m.late_reasons[1]),
       updated_at = ${more.updatedAt},
-      ended_at = CASE WHEN m.rank >= ${RANK_END} THEN coalesce(o.ended_at, now()) ELSE o.ended_at END
+      ended_at = CASE WHEN m.rank >= ${RANK_END} THEN now() ELSE o.ended_at END
       ${more.updated}
   FROM moved m
   WHERE o.service_order_id = m.service_order_id

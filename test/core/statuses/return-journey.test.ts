@@ -449,6 +449,20 @@ describe('several events in one webhook', () => {
     }
   });
 
+  it('end an order with its last status, also if it had ended with another one before', async () => {
+    const serviceOrderId = await order('verbatim');
+    await post(await urlOf('verbatim'), [event(serviceOrderId, 'completed')]);
+    await stage.query(`UPDATE orders SET ended_at = ended_at - interval '17 min' WHERE service_order_id = $1`, [
+      serviceOrderId,
+    ]);
+    const endedAt = async (): Promise<number> => Number((await stage.order(serviceOrderId))?.['ended_at']);
+    const completedAt = await endedAt();
+    await post(await urlOf('verbatim'), [event(serviceOrderId, 'completed')]);
+    expect(await endedAt()).toBe(completedAt);
+    await post(await urlOf('verbatim'), [event(serviceOrderId, 'cancelled')]);
+    expect((await endedAt()) - completedAt).toBeGreaterThanOrEqual(17 * 60_000);
+  });
+
   it('are recorded with their best outcome and their conflict if they were parked together', async () => {
     const many = await urlOf('verbatim');
     const serviceOrderId = await startPlacement('verbatim');
@@ -637,15 +651,18 @@ describe('many webhooks at once', () => {
       );
       return row as { all: number; hot: number };
     };
+    // A connection tells what it counted when it ends; while it is idle, after ten seconds.
+    const endConnections = (): Promise<unknown> =>
+      stage.query(
+        `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+         WHERE datname = current_database() AND application_name = 'expediter' AND state = 'idle'`,
+      );
+    await endConnections();
     const before = await counted();
     for (const status of ['RECEIVED', 'IN_PROGRESS', 'READY', 'EN_ROUTE']) {
       await Promise.all(orders.map((serviceOrderId) => post(url, statusWebhook({ serviceOrderId, status }))));
     }
-    // A connection tells what it counted when it ends; while it is idle, after ten seconds.
-    await stage.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-       WHERE datname = current_database() AND application_name = 'expediter' AND state = 'idle'`,
-    );
+    await endConnections();
     const after = await until(async () => {
       const now = await counted();
       return now.all - before.all >= 100 && now;
