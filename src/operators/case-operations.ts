@@ -13,7 +13,7 @@ import {
 } from '../core/cases/cases.ts';
 import { findNamed, nobodyNamed } from '../core/domain/find-named.ts';
 import { Typed } from '../core/domain/typed.ts';
-import { peopleWith } from '../core/operators/people.ts';
+import { peopleForCase } from '../core/operators/people.ts';
 import { operation, type Caller, type CommandAbout, type Operation } from './operation.ts';
 import { NotDone } from '../core/operators/not-done.ts';
 import { LocationParams, optionalFields, OrderParams } from './requests.ts';
@@ -76,7 +76,7 @@ const take = (kind: Kind): Operation =>
     about: holderBefore(kind),
     async run({ pool, by, note }, { to = by.name, ...input }) {
       const subject = kind.subjectOf(input);
-      const people = to === by.name ? [to] : await peopleWith(pool, 'operator', subject);
+      const people = to === by.name ? [to] : await peopleForCase(pool, subject);
       if (people === undefined) return undefined;
       const holder = findNamed(to, people);
       if (holder === undefined) throw new NotDone(400, nobodyNamed(to, people), WRONG_NAME);
@@ -107,7 +107,7 @@ const people = (kind: Kind): Operation =>
       answer: 'The names, sorted.',
     },
     async run({ pool }, input) {
-      const found = await peopleWith(pool, 'operator', kind.subjectOf(input));
+      const found = await peopleForCase(pool, kind.subjectOf(input));
       return found && kind.answer(input, { people: found });
     },
   });

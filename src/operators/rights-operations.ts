@@ -18,6 +18,7 @@ import {
   listOperatorTokens,
   revokeOperatorToken,
 } from '../core/operators/operator-tokens.ts';
+import { freeCases } from '../core/operators/people.ts';
 import { operation, type Caller, type CommandOption, type Operation, type Options } from './operation.ts';
 import { EXAMPLE_ID, SessionParams, When, idOf, optionsOf } from './requests.ts';
 
@@ -55,6 +56,16 @@ async function recordGiven<Given extends OperatorToken | OperatorGrant>(
   note(givenInWords(given));
   await recordAtEach(pool, by, action, given);
   return given;
+}
+
+/** Records what was removed. Cases of people who cannot take care of them any more are free again. */
+async function recordTaken<Taken extends OperatorToken | OperatorGrant>(
+  caller: Caller,
+  action: Deed,
+  taken: Taken | undefined,
+): Promise<Taken | { refused: string } | undefined> {
+  if (taken !== undefined) await freeCases(caller.pool, taken, caller.by.name);
+  return recordGiven(caller, action, taken);
 }
 
 const listTokens = operation({
@@ -145,7 +156,7 @@ const revokeToken = operation({
   params: TokenParams,
   async run(caller, { tokenId }) {
     const revoked = await revokeOperatorToken(caller.pool, tokenId, caller.scope());
-    return recordGiven(caller, { action: 'revoke token', subject: tokenId }, revoked);
+    return recordTaken(caller, { action: 'revoke token', subject: tokenId }, revoked);
   },
   print: ({ tokenId }) => `${tokenId} is revoked; it no longer works after five seconds`,
   command: {
@@ -232,7 +243,7 @@ const removeGrant = operation({
   params: GrantParams,
   async run(caller, { grantId }) {
     const removed = await removeOperatorGrant(caller.pool, grantId, caller.scope());
-    return recordGiven(caller, { action: 'take roles', subject: grantId }, removed);
+    return recordTaken(caller, { action: 'take roles', subject: grantId }, removed);
   },
   print: (removed) => `${givenInWords(removed)}: taken back after five seconds`,
   command: {

@@ -138,6 +138,10 @@ it('a follower of the board sees who has a case, but only at locations that the 
   elsewhere.leave();
 });
 
+/** The path that takes a right away. */
+const REVOKED = `SELECT '/operators/tokens/' || token_id || '/revoke' AS path FROM operator_tokens WHERE name = $1`;
+const TAKEN = `SELECT '/operators/grants/' || grant_id || '/remove' AS path FROM operator_grants WHERE $1 IN (email, group_name)`;
+
 describe('a case is handed over', () => {
   let grace: Operator;
   beforeAll(async () => {
@@ -181,6 +185,30 @@ describe('a case is handed over', () => {
     await stage.seedOrder({ serviceOrderId: 'order-9', locationId: 'club-9' });
     const { body } = await grace.get('/orders/order-9/case/people');
     expect(body['people']).toEqual(['Ben', 'Grace', 'eve@example.com', 'of club-9']);
+  });
+
+  it.each([
+    ['a token is revoked', REVOKED, 'Ann', 'Ann'],
+    ['the roles of a group are taken', TAKEN, 'team', 'Tom'],
+    ['the last roles of an address are taken', TAKEN, 'eve@example.com', 'eve@example.com'],
+  ])('and is free again when %s', async (_what, way, lost, holder) => {
+    const [kept, freed] = ['/orders/order-1', '/locations/club-1'];
+    const remove = async (): Promise<void> => {
+      const [right] = await stage.query(`${way} LIMIT 1`, [lost]);
+      expect(await operator.post(String(right?.['path']))).toMatchObject({ status: 200 });
+    };
+    await grace.send('PUT', `${kept}/case`, { to: 'Grace' });
+    await grace.send('PUT', `${freed}/case`, { to: holder });
+    if (lost.includes('@')) {
+      await giveRoles(stage, { email: holder }, ['operator', 'integrator']);
+      await remove();
+      expect((await grace.get(freed)).body).toMatchObject({ case: { holder } });
+    }
+    await remove();
+    expect((await grace.get(freed)).body).toMatchObject({ case: null });
+    const text = `${holder} had this one, and has no role for it any more.`;
+    expect((await readCare(pool, { locationId: 'club-1' })).notes.at(-1)).toMatchObject({ by: 'OPERATOR_TOKEN', text });
+    expect((await grace.get(kept)).body).toMatchObject({ case: { holder: 'Grace' } });
   });
 
   it('and nobody is found for an order or a location that does not exist', async () => {
