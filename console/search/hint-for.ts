@@ -9,6 +9,6 @@ export function hintFor({ orders, locations = [], webhooks = [] }: Found, ofMemb
   if (longest === 0) return 'Nothing found.';
   if (longest < MOST_FOUND) return undefined;
   return ofMember
-    ? `At most ${MOST_FOUND} orders are shown, the newest. For fewer, enter the telephone number, or the first name, too. ${OLDER}`
+    ? `At most ${MOST_FOUND} orders are shown, the newest. For fewer, add the first name, or the last digits of the number. ${OLDER}`
     : `At most ${MOST_FOUND} of each kind are shown, of orders the newest. For fewer, enter more of the name or id. ${OLDER}`;
 }

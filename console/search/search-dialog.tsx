@@ -65,7 +65,7 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
         <Text
           id={`${id}-text`}
           label={`Code, order id, POS id, location or webhook id${mayAsk ? ', or the name, telephone number or email of a member' : ''}`}
-          hint={mayAsk ? 'A part of a name finds nothing: enter the whole family name, number or address.' : undefined}
+          hint={mayAsk ? 'Of a name, enter whole words, then the end of the number: Lovelace 5678.' : undefined}
           inputRef={field}
           type="search"
           value={text}

@@ -16,7 +16,7 @@ it('a search that finds nothing says so', () => {
 
 it('a search that finds as many as it can says that there may be more, and how to find fewer', () => {
   expect(hintFor(found(MOST_FOUND), true)).toMatch(
-    /^At most 25 orders are shown, the newest\. .* the telephone number, .* The page Orders finds older ones/,
+    /^At most 25 orders are shown, the newest\. .* the last digits of the number\. The page Orders finds older ones/,
   );
   expect(hintFor(found(1, MOST_FOUND), false)).toMatch(/^At most 25 of each kind are shown/);
   expect(hintFor(found(MOST_FOUND - 1, MOST_FOUND - 1), false)).toBeUndefined();

@@ -4,6 +4,7 @@ import { isLikeMember } from '../../console/search/is-like-member.ts';
 it.each([
   'Lovelace',
   'Ada Lovelace',
+  'Lovelace 5678',
   "O'Brien",
   'Müller-Groß',
   'Παπαδόπουλος',

@@ -70,9 +70,15 @@ async function findWebhooks(pool: Pool, text: string, within: Within): Promise<F
   return rows;
 }
 
-/** Finds a member's stored orders by the member's id, words of the name, telephone number or e-mail address. */
+/**
+ * Finds a member's stored orders by the member's id, words of the name, telephone number or e-mail address. Digits after a
+ * name are the last ones of the number, as people say them: `Lovelace, 56 78`.
+ */
 export async function searchMember(pool: Pool, text: string, within: Within): Promise<FoundOrders> {
-  const named = await idsOfName(pool, text.replace(TITLE, ''));
+  const words = text.split(/[\s,]+/);
+  const nameEnds = words.findLastIndex((word) => /\D/.test(word)) + 1;
+  const name = words.slice(0, nameEnds).join(' ').replace(TITLE, '');
+  const named = await idsOfName(pool, name, words.slice(nameEnds).join(''));
   const number = numberOf(text);
   const found = await findMember(pool, text, within, { named, number });
   // A prefix for calls within a country may be part of the number, such as 8 in Kazakhstan.
@@ -102,19 +108,20 @@ function numberOf(text: string): string | undefined {
 /** Most orders of one name that are read. */
 const READ_OF_NAME = 10_000;
 
-/** Finds orders by words of a name. @throws NotDone if they are too many to find the newest */
-async function idsOfName(pool: Pool, text: string): Promise<string[]> {
+/** Finds orders by words of a name. @param end the last digits of the number @throws NotDone if too many have this name */
+async function idsOfName(pool: Pool, name: string, end: string): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>(
     `SELECT service_order_id AS id FROM order_contents
-     WHERE ${KEYS} @> ${wordsOf('$1')} AND ${wordsOf('$1')} <> '{}' LIMIT ${READ_OF_NAME + 1}`,
-    [text],
+     WHERE ${KEYS} @> ${wordsOf('$1')} AND ${wordsOf('$1')} <> '{}' AND ($2::text = '' OR right(${MEMBER_PHONE}, length($2)) = $2)
+     LIMIT ${READ_OF_NAME + 1}`,
+    [name, end],
   );
   if (rows.length > READ_OF_NAME) throw new NotDone(400, MANY_OF_NAME);
   return rows.map(({ id }) => id);
 }
 
 const MANY_OF_NAME =
-  'Too many orders have this name. Search by the first name and the family name, or by the telephone number.';
+  'Too many orders have this name. Search by the first name and the family name, or add the last digits of the telephone number.';
 
 type Member = { named: readonly string[]; number: string | undefined };
 
