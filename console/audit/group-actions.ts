@@ -30,10 +30,12 @@ function isOfOneRun(newer: RecordedAction, older: RecordedAction): boolean {
   );
 }
 
-/** How often it was done. An action at several locations is recorded at each, at one time; a search of a member later. */
-export function timesOf(group: readonly RecordedAction[]): number {
+/** How often it was done. What one request did at several locations counts once, each replay of a replay of many too. */
+export function timesOf(group: readonly (RecordedAction & { requestId?: string | null })[]): number {
   const whole = group.filter(({ action, after }) => action !== 'replay many' && !/^orders \d+$/.test(after ?? ''));
-  return new Set((whole.length === 0 ? group : whole).map(({ at }) => at)).size;
+  const isOfMany = group.some(({ action }) => action === 'replay many');
+  return new Set((whole.length === 0 ? group : whole).map(({ requestId, at }) => (isOfMany ? at : (requestId ?? at))))
+    .size;
 }
 
 /** A replay of all that match is recorded as such, and each of its replays as well. */

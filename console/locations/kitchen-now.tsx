@@ -14,16 +14,17 @@ import { HowLong } from './how-long.tsx';
 import './locations.css';
 import { firstLength, pauseOf, stateOfOrders } from './pause.ts';
 
-/** Whether the kitchen takes orders, since when, and who said it. @param about.orders who paused it is said there */
+/** Whether the kitchen takes orders and, if not as usual, since when and who said it. @param about.orders who paused it is said there */
 export function KitchenNow({ kitchen, orders }: { kitchen: Kitchen; orders: ReturnType<typeof stateOfOrders> }) {
   const { state, since, until, reason, sequence } = kitchen;
+  const isUnusual = sequence > 0 && state !== 'open';
   const tone = orders === 'taking orders' || state !== 'open' ? KITCHEN_TONES[state] : 'plain';
-  if (orders === 'paused' && state === 'closed') return <Badge tone={tone}>{state}</Badge>;
+  if (orders === 'paused' && state === 'closed') return 'reported as closed during the pause';
   return (
     <>
       <Badge tone={tone}>{kitchenInShort(kitchen)}</Badge>
-      <Dated before=" since" at={sequence > 0 ? since : null} />
-      {sequence > 0 && state !== 'open' && `, ${saidBy(kitchen)}`}
+      <Dated before=" since" at={isUnusual ? since : null} />
+      {isUnusual && `, ${saidBy(kitchen)}`}
       <Dated before=", until" at={until} />
       {reason !== null && `: ${reason}`}
     </>

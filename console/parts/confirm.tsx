@@ -48,7 +48,7 @@ export function Confirm({ title, action, meanwhile, onConfirm, onClose, children
   }, [answer]);
 
   return (
-    <Dialog title={title} onClose={onClose}>
+    <Dialog title={answer === undefined ? title : title.replace(/\?$/, '')} onClose={onClose}>
       <Form
         {...about}
         action={answer === undefined ? action : undefined}

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { may, scopeOf } from '../may.ts';
 import { Choice, FieldGroup, Text, Tick, type FieldProps } from '../parts/form.tsx';
-import { knownLocations, locationName } from '../parts/names.ts';
+import { knownLocations, locationName, optionsOf } from '../parts/names.ts';
 import type { Role } from '../wire.ts';
 import { rightOf, type Draft } from './right-of.ts';
 
@@ -18,6 +18,7 @@ const MANY = 8;
 export function RightFields({ draft, onChange }: { draft: Draft; onChange: (draft: Draft) => void }) {
   const own = scopeOf('admin');
   const places = knownLocations.value.filter(({ locationId }) => may('admin', locationId));
+  const ids = places.map(({ locationId }) => locationId);
   const groups = new Set(own?.groups ?? places.flatMap((each) => each.groups));
   return (
     <>
@@ -55,7 +56,7 @@ export function RightFields({ draft, onChange }: { draft: Draft; onChange: (draf
             id="people-locations"
             label="Locations"
             problem={rightOf(draft) === undefined ? 'Choose a location or a group.' : undefined}
-            options={places.map(({ locationId }) => [locationId, locationName(locationId)])}
+            options={optionsOf(ids, '', locationName)}
             chosen={draft.locations}
             onChoose={(locations) => onChange({ ...draft, locations })}
           />

@@ -5,8 +5,9 @@ import { call } from '../call.ts';
 import { announce } from '../parts/announce.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Confirm } from '../parts/confirm.tsx';
+import { Dated } from '../parts/dated.tsx';
 import { Loading } from '../parts/loading.tsx';
-import { Ago, Time } from '../parts/time.tsx';
+import { Time } from '../parts/time.tsx';
 import { useLoaded, type Loaded } from '../parts/use-loaded.ts';
 import type { ActiveSession, OwnSession } from '../wire.ts';
 import { browserOf } from './browser-of.ts';
@@ -64,8 +65,8 @@ function Sessions({ loaded, labelledBy, end }: About) {
                   {each.current && <Badge tone="good">this browser</Badge>}
                   {each.current === undefined && <div>{inWords(each)}</div>}
                   <div class="faint">
-                    last used <Ago at={each.lastSeenAt} />, signed in <Time at={each.signedInAt} />, ends{' '}
-                    <Time at={each.expiresAt} />
+                    <Dated before="last used" at={each.current ? null : each.lastSeenAt} none="in use now" isAgo />,
+                    signed in <Time at={each.signedInAt} />, ends <Time at={each.expiresAt} />
                   </div>
                 </div>
                 {!each.current && (

@@ -21,18 +21,17 @@ import { AboutFields } from './about-fields.tsx';
 import { Changes, Warnings } from './changes.tsx';
 import { withoutChanged } from './field-problems.ts';
 import { Problem } from '../parts/said.tsx';
-import { valueInWords } from '../../src/core/domain/describe-change.ts';
+import { countryOf, valueInWords } from '../../src/core/domain/describe-change.ts';
 import { labelOf } from '../../src/core/domain/label-of.ts';
 import { editOf, moveEdit, patchOf, type Edit } from './location-edit.ts';
 import './set-up.css';
 import { draftOf, fieldsOf, hiddenInWords, idsOf, type Field } from './settings-fields.ts';
 import { SettingsForm } from './settings-form.tsx';
 import { useProblems } from './use-problems.ts';
-import { countryOf } from '../../src/core/domain/describe-change.ts';
 
 /** What operators have set for a location, and the form that changes it. */
 export function Configuration({ location, onDone }: { location: ShownLocation; onDone: () => void }) {
-  const { locationId } = location;
+  const { locationId, open } = location;
   // In the address, so that a link opens the form at a field.
   const [{ edit }, go] = useFilters('edit', 'added');
   const isEdited = edit !== '' && may('integrator', locationId);
@@ -79,14 +78,11 @@ export function Configuration({ location, onDone }: { location: ShownLocation; o
         <>
           {saved !== undefined && (
             <p>
-              <Badge tone="good">saved</Badge> Waiting orders are tried again.{' '}
-              {!onlyConfigures(locationId) && (
-                <>
-                  If webhooks were dropped, replay them:{' '}
-                  <a href={`/console/webhooks${query({ location: locationId, outcome: 'dropped' })}`}>
-                    dropped webhooks
-                  </a>
-                </>
+              <Badge tone="good">saved</Badge> {(open?.held > 0 || open?.failing) && 'Waiting orders are tried again. '}
+              {open?.dropped > 0 && !onlyConfigures(locationId) && (
+                <a href={`/console/webhooks${query({ location: locationId, outcome: 'dropped' })}`}>
+                  Replay the dropped webhooks
+                </a>
               )}
             </p>
           )}

@@ -325,6 +325,16 @@ describe('a list of actions', () => {
     expect(timesOf([placed(0, 'club-1'), placed(5, 'club-2'), placed(5, 'club-1')])).toBe(2);
   });
 
+  it('counts what one request did once, also if it is recorded as a whole and then at each location', () => {
+    const given = (second: number, requestId: string) => ({
+      ...action,
+      action: 'give roles',
+      at: at(second),
+      requestId,
+    });
+    expect(timesOf([given(0, 'a'), given(1, 'a'), given(3, 'b'), given(3, 'b')])).toBe(2);
+  });
+
   it('counts a search of a member once, not for each location of the orders found', () => {
     const search = (second: number, after: string) => ({ ...action, action: 'search member', at: at(second), after });
     expect(timesOf([search(0, 'orders 1'), search(1, 'found 3'), search(2, 'found 0'), search(3, 'orders 2')])).toBe(2);
@@ -332,7 +342,7 @@ describe('a list of actions', () => {
   });
 
   it('does not count a replay of many as one of its replays', () => {
-    const replay = { ...action, action: 'replay' };
+    const replay = { ...action, action: 'replay', requestId: 'a' };
     expect(timesOf([replay, { ...replay, at: at(1) }, { ...replay, action: 'replay many', at: at(2) }])).toBe(2);
   });
 

@@ -374,14 +374,11 @@ function withPhones({ contacts, country }: LocationDetails, before: readonly Con
   return contacts.map((contact, nth) => {
     const { phone: typed } = contact;
     if (typed === undefined || before.some(({ phone }) => phone === typed)) return contact;
-    const isShort = isTooShort(typed, country ?? undefined);
-    const phone = isShort ? undefined : E164.test(typed) ? typed : toE164(typed, country ?? undefined);
-    if (phone === undefined)
-      throw wrongField(
-        `contacts.${nth}.phone`,
-        'string',
-        isShort ? SHORT_PHONE : country ? NO_PHONE : NO_PHONE + OR_COUNTRY,
-      );
+    const path = `contacts.${nth}.phone`;
+    const within = country ?? undefined;
+    if (isTooShort(typed, within)) throw wrongField(path, 'string', SHORT_PHONE);
+    const phone = E164.test(typed) ? typed : toE164(typed, within);
+    if (phone === undefined) throw wrongField(path, 'string', country ? NO_PHONE : NO_PHONE + OR_COUNTRY);
     return { ...contact, phone };
   });
 }
