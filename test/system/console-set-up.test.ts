@@ -259,8 +259,9 @@ it('a warning about changed settings is shown before and after they are saved', 
   await says(page.getByRole('dialog'), words);
   expect(await askAxe(page)).toEqual([]);
   await press(page.getByRole('dialog'), 'Save');
-  await says(page, 'Waiting orders are tried again.');
+  await page.getByText('saved', { exact: true }).waitFor();
   await says(page, words);
+  expect(await page.getByText('Waiting orders are tried again.').count()).toBe(0);
   expect(await askAxe(page)).toEqual([]);
 });
 
