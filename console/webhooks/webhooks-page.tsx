@@ -186,7 +186,7 @@ function Rows({ webhooks, replayed, chosen }: AboutRows) {
           <Row
             key={webhook.webhookId}
             webhook={webhook}
-            now={replayed.get(webhook.webhookId)}
+            now={replayed.get(webhook.webhookId) ?? webhook.replayed ?? undefined}
             chosen={mine.includes(webhook.webhookId) ? chosen : undefined}
           />
         ))}

@@ -171,6 +171,7 @@ export const ShownOrder = z.object({
         truncated: true,
         serviceOrderId: true,
         callOutCode: true,
+        replayed: true,
       }).extend({ receivedAt: Instant }),
     )
     .meta({ description: 'Webhooks and replays of the events in `history`, as far as they are still stored.' }),

@@ -33,6 +33,10 @@ export const ListedWebhook = z
     reason: z.string().nullable().meta({ description: 'Why it was dropped, or another note on its outcome.' }),
     cause: StoredDropCause.nullable().meta({ description: 'Why it was dropped, as data.' }),
     replayOf: z.string().nullable().meta({ description: 'The webhook that it replays.' }),
+    replayed: WebhookOutcome.nullable().meta({
+      description:
+        'Of a dropped one, the outcome of the last replay of the same webhook that was not dropped. Null for none.',
+    }),
     serviceOrderId: z
       .string()
       .nullable()
@@ -243,6 +247,9 @@ async function listPart(
      LEFT JOIN LATERAL (
        SELECT d.day::text, d.location_id AS "locationId", d.id AS "webhookId", d.received_at AS "receivedAt",
               d.integration, d.outcome, d.events, d.bytes, d.truncated, d.polled, d.reason, d.cause, d.replay_of AS "replayOf",
+              (SELECT r.outcome FROM webhooks r
+               WHERE d.outcome = 'dropped' AND r.replay_of = coalesce(d.replay_of, d.id) AND r.day >= $1::date AND r.outcome <> 'dropped'
+               ORDER BY r.received_at DESC LIMIT 1) AS replayed,
               ${ORDER_OF}
        FROM looked d
        WHERE ($5::text IS NULL OR d.outcome = $5::text)

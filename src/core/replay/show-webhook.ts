@@ -23,42 +23,44 @@ const Event = z.object({
 });
 
 /** A stored webhook without its sealed parts. Body and headers may hold member data. */
-export const ShownWebhook = ListedWebhook.extend({
-  firstReceivedAt: z.date().meta({ description: 'For a replay: when the original webhook arrived.' }),
-  headers: z.record(z.string(), z.string()).exactOptional().meta({
-    description:
-      'As received, with our token blanked: the kind of request, ids, and headers that its integration verifies or reads.',
-  }),
-  body: z
-    .object({
-      base64: z.string(),
-      text: z.string().exactOptional().meta({ description: 'Only if it is UTF-8.' }),
-    })
-    .exactOptional()
-    .describe(
-      'As received. A body that contains our token is stored encrypted, and left out if it cannot be decrypted.',
-    ),
-  erased: z.boolean().meta({ description: 'Body and headers were erased with the member data of its order.' }),
-  webhookAuth: WebhookAuth.nullable().meta({ description: 'How its POS authenticates, if known.' }),
-  today: z
-    .union([
-      z.object({
-        events: z.array(Event),
-        unread: z.array(z.string()).exactOptional().meta({
-          description: 'Fields of the body that could not be read and were left out, such as `order.occurredAt`.',
+export const ShownWebhook = ListedWebhook.omit({ replayed: true })
+  .extend({
+    firstReceivedAt: z.date().meta({ description: 'For a replay: when the original webhook arrived.' }),
+    headers: z.record(z.string(), z.string()).exactOptional().meta({
+      description:
+        'As received, with our token blanked: the kind of request, ids, and headers that its integration verifies or reads.',
+    }),
+    body: z
+      .object({
+        base64: z.string(),
+        text: z.string().exactOptional().meta({ description: 'Only if it is UTF-8.' }),
+      })
+      .exactOptional()
+      .describe(
+        'As received. A body that contains our token is stored encrypted, and left out if it cannot be decrypted.',
+      ),
+    erased: z.boolean().meta({ description: 'Body and headers were erased with the member data of its order.' }),
+    webhookAuth: WebhookAuth.nullable().meta({ description: 'How its POS authenticates, if known.' }),
+    today: z
+      .union([
+        z.object({
+          events: z.array(Event),
+          unread: z.array(z.string()).exactOptional().meta({
+            description: 'Fields of the body that could not be read and were left out, such as `order.occurredAt`.',
+          }),
+          pausedUntil: z.date().nullable().exactOptional().meta({
+            description: 'Until when the kitchen takes no orders, if it reports that. Null if it takes orders.',
+          }),
         }),
-        pausedUntil: z.date().nullable().exactOptional().meta({
-          description: 'Until when the kitchen takes no orders, if it reports that. Null if it takes orders.',
-        }),
-      }),
-      z.object({ dropped: z.string(), cause: DropCause }),
-      Refusal,
-    ])
-    .describe("A replay's result by today's settings: its events, why it would be dropped, or why it is refused."),
-  replays: z
-    .array(ListedWebhook.pick({ webhookId: true, receivedAt: true, outcome: true, reason: true }))
-    .meta({ description: 'Replays of the same webhook except this one, oldest first.' }),
-}).meta({ id: 'ShownWebhook' });
+        z.object({ dropped: z.string(), cause: DropCause }),
+        Refusal,
+      ])
+      .describe("A replay's result by today's settings: its events, why it would be dropped, or why it is refused."),
+    replays: z
+      .array(ListedWebhook.pick({ webhookId: true, receivedAt: true, outcome: true, reason: true }))
+      .meta({ description: 'Replays of the same webhook except this one, oldest first.' }),
+  })
+  .meta({ id: 'ShownWebhook' });
 export type ShownWebhook = z.infer<typeof ShownWebhook>;
 
 type WholeWebhook = Required<Omit<ShownWebhook, 'body'>> & Pick<ShownWebhook, 'body'>;

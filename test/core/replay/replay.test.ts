@@ -561,6 +561,8 @@ describe('a replay of all matches', () => {
     expect(await kept(replayed[0]?.webhookId)).toMatchObject({ replay_of: dropped[0], outcome: 'applied' });
 
     expect(await cli(['webhook', 'replay', ...filters])).toMatchObject({ code: 0, out: 'Nothing to replay.\n' });
+    const listed = await json<{ replayed: string | null }[]>('webhook', 'list', ...filters);
+    expect(listed.map((each) => each.replayed)).toEqual([...statuses, ...statuses].map(() => 'applied'));
     expect((await replayAll(...filters, '--again')).outcomes).toEqual({ duplicate: 1, stale: 3 });
     expect(await replayAll('--since', '2020-01-01', '--until', '1h', '--location', locationId)).toMatchObject({
       replayed: [],
@@ -729,6 +731,7 @@ describe('webhook list', () => {
         'reason',
         'receivedAt',
         'replayOf',
+        'replayed',
         'truncated',
       ].toSorted(),
     );
