@@ -13,7 +13,8 @@ const VENDORS = ['lightspeed', 'clover', 'otter', 'olo'];
 const FLOORS = [
   ['domain'],
   ['postgres', 'egress'],
-  ['operators', 'cases', 'contacts', 'kitchens'],
+  ['operators', 'contacts', 'kitchens'],
+  ['cases'],
   ['live', 'locations', 'traffic', 'retention'],
   ['statuses'],
   ['transitions'],

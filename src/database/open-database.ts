@@ -95,7 +95,7 @@ function socketThatAnswers(withinMs: number): Socket {
 }
 
 /**
- * Makes `connect` fail after this time, but lets the connection be made, for whoever needs one next. A busy Postgres has
+ * Makes `connect` fail after this time, but lets the connection be made, for the one who needs it next. A busy Postgres has
  * done the costly part of it by then. If it were thrown away, each new attempt would make Postgres busier: after a
  * restart under load, none came through for four minutes.
  */

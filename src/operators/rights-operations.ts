@@ -18,7 +18,7 @@ import {
   listOperatorTokens,
   revokeOperatorToken,
 } from '../core/operators/operator-tokens.ts';
-import { freeCases } from '../core/operators/people.ts';
+import { freeCases } from '../core/cases/cases.ts';
 import { operation, type Caller, type CommandOption, type Operation, type Options } from './operation.ts';
 import { EXAMPLE_ID, SessionParams, When, idOf, optionsOf } from './requests.ts';
 

@@ -384,7 +384,7 @@ describe('the length that a dialog begins with', () => {
 
   it('is that of the pause that is in force', () => {
     const paused = { ...ZONE, pausedAt: ago(10) };
-    expect(firstLength([{ ...paused, pausedUntil: '2027-02-01T07:00:00Z' }], NOW)).toEqual({
+    expect(firstLength([{ ...paused, pausedUntil: '2027-02-01T06:59:01Z' }], NOW)).toEqual({
       for: 'own',
       until: '2027-02-01T08:00',
     });

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import { Instant } from '../domain/order.ts';
+import { PEOPLE, TAKES_CASES } from '../operators/people.ts';
 
 export const Case = z
   .object({
@@ -139,4 +140,36 @@ export async function snooze(
     [id, minutes],
   );
   return rows[0];
+}
+
+/**
+ * Ends the cases of those who have lost a right with which they took them, so that nobody waits for them. A note says so.
+ * @param lost the right: a named token, or a grant to an address or a group
+ * @param by who took it away, by name
+ */
+export async function freeCases(
+  pool: Pool,
+  { name, email, group }: { name?: string; email?: string | null; group?: string | null },
+  by: string,
+): Promise<void> {
+  await pool.query(
+    `WITH lost AS MATERIALIZED (
+       SELECT unnest($2::text[]) COLLATE "C" AS name
+       UNION SELECT name COLLATE "C" FROM operator_sessions WHERE kind = 'person' AND (email = ANY ($2) OR $3 = ANY (groups))
+     ), freed AS (
+       UPDATE cases c SET holder = NULL, taken_at = NULL, given_by = NULL, changed_at = now()
+       FROM (
+         SELECT k.holder, k.service_order_id, k.location_id AS of_location,
+                coalesce(k.location_id, p.location_id) AS location_id, coalesce(l.groups, '{}') AS groups
+         FROM cases k LEFT JOIN placements p USING (service_order_id)
+         LEFT JOIN locations l ON l.location_id = coalesce(k.location_id, p.location_id)
+         WHERE k.holder IN (SELECT name FROM lost)) AS here
+       WHERE (c.service_order_id = here.service_order_id OR c.location_id = here.of_location) AND c.holder = here.holder
+         AND here.holder <> ALL (${PEOPLE})
+       RETURNING c.service_order_id, c.location_id, here.holder
+     )
+     INSERT INTO notes (service_order_id, location_id, by, text)
+     SELECT service_order_id, location_id, $4, holder || ' had this one, and has no role for it any more.' FROM freed`,
+    [TAKES_CASES, [name ?? email ?? []].flat(), group ?? null, by],
+  );
 }
