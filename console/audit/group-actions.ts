@@ -33,9 +33,8 @@ function isOfOneRun(newer: RecordedAction, older: RecordedAction): boolean {
 /** How often it was done. What one request did at several locations counts once, each replay of a replay of many too. */
 export function timesOf(group: readonly (RecordedAction & { requestId?: string | null })[]): number {
   const whole = group.filter(({ action, after }) => action !== 'replay many' && !/^orders \d+$/.test(after ?? ''));
-  const isOfMany = group.some(({ action }) => action === 'replay many');
-  return new Set((whole.length === 0 ? group : whole).map(({ requestId, at }) => (isOfMany ? at : (requestId ?? at))))
-    .size;
+  const many = group.some(({ action }) => action === 'replay many');
+  return new Set((whole.length === 0 ? group : whole).map(({ requestId, at }) => (many ? at : (requestId ?? at)))).size;
 }
 
 /** A replay of all that match is recorded as such, and each of its replays as well. */

@@ -77,7 +77,7 @@ function Added({ locationId }: { locationId: string }) {
       <Steps now={4} />
       <p>
         <b>{locationName(locationId)} is stored.</b> Now give the POS our webhook address and each secret that you
-        generated, and place a test order. You can continue here later. <a href={pageOf.location(locationId)}>Done</a>
+        copied, or generate it again under Edit, and place a test order. <a href={pageOf.location(locationId)}>Done</a>
       </p>
     </>
   );

@@ -1,4 +1,4 @@
-import { fromLocalTime, toLocalTime } from '../parts/local-time.ts';
+import { MINUTE_MS, fromLocalTime, toLocalTime } from '../parts/local-time.ts';
 import type { ListedLocation } from '../wire.ts';
 import { personName } from '../../src/core/domain/describe-action.ts';
 
@@ -8,14 +8,15 @@ export type Place = Pick<ListedLocation, 'timeZone'> & Partial<Pick<ListedLocati
 export type Length = { for: string; until: string };
 
 const MORNING = '08:00';
-const HOUR_MS = 60 * 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 const zoneOf = ({ timeZone }: Place): string => timeZone ?? new Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-/** As a pause is, else the next half hour. An own time begins with the next full hour but one. @param now in milliseconds */
+/** As a pause is, but to the end of its last minute; else the next half hour. An own time begins with the next full hour but one. @param now in milliseconds */
 export function firstLength([place = { timeZone: null }]: readonly Place[], now: number): Length {
   const own = { for: '30', until: toLocalTime(Math.ceil(now / HOUR_MS + 1) * HOUR_MS, zoneOf(place)) };
   if (!place.pausedAt) return own;
-  return place.pausedUntil ? { for: 'own', until: toLocalTime(place.pausedUntil, zoneOf(place)) } : { ...own, for: '' };
+  const end = place.pausedUntil && Math.ceil(Date.parse(place.pausedUntil) / MINUTE_MS) * MINUTE_MS;
+  return end ? { for: 'own', until: toLocalTime(end, zoneOf(place)) } : { ...own, for: '' };
 }
 
 /** Whose clock is meant, in words. */

@@ -66,7 +66,7 @@ export function OrderHead({ story }: { story: ShownOrder }) {
             </>
           ) : null}
         </Fact>
-        <Fact name="Tried until">{placement.finishedAt === null && <Time at={placement.deadlineAt} />}</Fact>
+        <Fact name="Tried until">{placement.nextAttemptAt !== null && <Time at={placement.deadlineAt} />}</Fact>
       </dl>
       <details class="orders-machinery">
         <summary>Trace id, link and counts</summary>

@@ -186,7 +186,7 @@ function HandOver({ path, ...about }: Asking) {
   const sees =
     byAddress.value === false && to.includes('@')
       ? 'Nobody can sign in by address here, so they will not see it.'
-      : 'They see that you gave it to them.';
+      : 'They see that you gave it to them when they sign in.';
   const handOver = async (): Promise<void> => {
     await ask('PUT', `${path}/case`, { body: { to } });
     announce(`${to} has this one`);

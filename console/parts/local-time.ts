@@ -1,4 +1,4 @@
-const MINUTE_MS = 60_000;
+export const MINUTE_MS = 60_000;
 
 /**
  * The local date and time of an instant, as an input of the type datetime-local has it. Empty if invalid.

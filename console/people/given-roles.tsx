@@ -38,7 +38,7 @@ export function GivenRoles({ onToken }: Giving) {
         <AskButton onClick={() => setGiving(true)}>Give roles</AskButton>
       </div>
       <p class="faint">
-        A person has the roles of their address and of all their groups. Changes take effect within 5 s.
+        A person has the roles of their address and groups. {!isInVain && 'Changes take effect within 5 s.'}
       </p>
       <Loading loaded={loaded}>
         {({ grants }) =>

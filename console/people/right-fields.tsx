@@ -6,8 +6,8 @@ import type { Role } from '../wire.ts';
 import { rightOf, type Draft } from './right-of.ts';
 
 const ROLES: readonly (readonly [role: Role, means: string])[] = [
-  ['operator', 'retry, resolve, cancel, replay, pause, test connections'],
-  ['member-data', 'reveal what members ordered and wrote'],
+  ['operator', 'retry, resolve, cancel, replay, pause, test connections; no settings'],
+  ['member-data', 'find members; reveal their names, numbers, addresses and notes'],
   ['integrator', 'add, change, connect and test locations; alone, it reads only locations'],
   ['admin', 'tokens, roles, sessions, the audit'],
 ];

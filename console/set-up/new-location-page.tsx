@@ -126,7 +126,7 @@ function Wizard({ providers }: { providers: readonly ShownProvider[] }) {
           {now === 1 && <First draft={draft} problems={problems} providers={providers} put={put} />}
           {now === 2 && (
             <>
-              <p class="faint">Secrets are stored encrypted, and are never shown again.</p>
+              <p class="faint">Secrets are stored encrypted, and are never shown again: copy what you generate.</p>
               <SettingsForm
                 key={draft.integration}
                 fields={fields}
