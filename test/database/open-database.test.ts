@@ -125,6 +125,27 @@ describe('a Postgres that takes long to answer a new connection', () => {
   });
 });
 
+it('a host that does not answer is given up with the one who waits, so that the next attempt may reach another host', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const connect = vi.spyOn(Socket.prototype, 'connect').mockReturnThis();
+  onTestFinished(() => {
+    connect.mockRestore();
+    vi.useRealTimers();
+  });
+  const pools = openDatabase('postgres://x@127.0.0.1:9/x', 1 + WRITER_CONNECTIONS, () => {});
+  for (const [pool, waitMs] of [
+    [pools.pool, 3_000],
+    [pools.flushPool, 1_000],
+  ] as const) {
+    const asked = expect(pool.query('SELECT 1')).rejects.toThrow('the host does not answer');
+    expect(pool.totalCount).toBe(1);
+    await vi.advanceTimersByTimeAsync(waitMs);
+    await asked;
+    expect(pool.totalCount).toBe(0);
+    await pool.end();
+  }
+});
+
 it('a connection with a prepared statement that a migration made stale fails one query, and is closed', async () => {
   // One of each pool.
   const { pool, flushPool } = openDatabase(await createDatabase(), 1 + WRITER_CONNECTIONS, () => {});
