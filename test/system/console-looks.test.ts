@@ -200,6 +200,14 @@ describe('the navigation', () => {
   );
 });
 
+it('a board with orders in each column has all columns in sight, also on a small laptop', async () => {
+  const { page } = await pass.open('/console/', { viewport: WIDE });
+  await isLive(page);
+  const columns = page.locator('.board-columns');
+  expect(await columns.locator('.board-column:not(.empty)').count()).toBe(8);
+  expect(await columns.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0);
+});
+
 describe('the table of vendors', () => {
   it('compares them in rows, and sorts by a column with its worst first', async () => {
     await scoreHours(pass.system.pool, 0);
