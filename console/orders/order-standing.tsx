@@ -5,11 +5,13 @@ import { ask, query } from '../api.ts';
 import { announce } from '../parts/announce.ts';
 import { now } from '../parts/clock.ts';
 import { Copyable } from '../parts/copyable.tsx';
+import { Dated } from '../parts/dated.tsx';
 import { Problem, Said } from '../parts/said.tsx';
 import { WhereToRun } from '../parts/where-to-run.tsx';
 import { duration } from '../parts/duration.ts';
 import { Time } from '../parts/time.tsx';
-import { locationName, vendorName } from '../parts/names.ts';
+import { toLocalTime } from '../parts/local-time.ts';
+import { knownLocations, locationName, vendorName } from '../parts/names.ts';
 import { pageOf } from '../parts/page-of.ts';
 import { WithRole } from '../parts/with-role.tsx';
 import { Reveal } from '../parts/reveal.tsx';
@@ -174,18 +176,16 @@ function Conflicts({ count, story, children }: { count: number; story: ShownOrde
 /** The ticket to look for: its code, its POS, and when it may have been made. */
 function WhereToLook({ story: { order, attempts, serviceOrderId } }: { story: ShownOrder }) {
   // Any of them may have made it.
-  const sent = attempts.find(({ call }) => call === 'createOrder');
+  const sentAt = attempts.find(({ call }) => call === 'createOrder')?.startedAt ?? null;
+  const zone = knownLocations.value.find(({ locationId }) => locationId === order?.locationId)?.timeZone ?? undefined;
+  const [here, there] = [undefined, zone].map((each) => toLocalTime(sentAt ?? '', each).slice(-5));
   return (
     <p class="orders-advice">
       Call the restaurant, or look at the POS{order?.integration && ` (${vendorName(order.integration)})`} of{' '}
       <b>{locationName(order?.locationId ?? '')}</b>
-      {sent !== undefined && (
-        <>
-          {' '}
-          for a ticket from <Time at={sent.startedAt} /> on
-        </>
-      )}
-      . The POS may show the id <code>{serviceOrderId}</code> too.
+      <Dated before=" for a ticket from" at={sentAt} />
+      {sentAt !== null && ` on${here === there ? '' : `, which is ${there} there`}`}. The POS may show the id{' '}
+      <code>{serviceOrderId}</code> too.
     </p>
   );
 }

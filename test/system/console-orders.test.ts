@@ -172,6 +172,10 @@ describe('an order in doubt', () => {
     expect(order.slice(-3)).toEqual(['It is there …', 'It is not there …', 'Cancel the order …']);
     expect(order[0]).toMatch(/telephone|\+49/);
     expect(await standing(page).locator('.primary').count()).toBe(0);
+    expect(await standing(page).textContent()).toMatch(/for a ticket from [^,]+ on\. The POS may show/);
+    await pass.system.query(`UPDATE locations SET time_zone = 'Asia/Kathmandu' WHERE location_id = 'bar-1'`);
+    await page.reload();
+    await says(page, /, which is \d\d:\d\d there\./);
     await page.getByRole('button', { name: 'It is there' }).click();
     await says(page, /If you are wrong, nobody cooks it/);
     await page.getByLabel('Its id at the POS').fill('8F2K');
