@@ -211,7 +211,7 @@ function Result({ placed, pos }: { placed: Extract<PlacedTest, { state: 'placed'
   return (
     <>
       <p>
-        <Badge tone="good">placed</Badge> {pos} took the order. Look for the ticket there, then remove it.
+        <Badge tone="good">taken</Badge> {pos} took the order. Look for the ticket there, then remove it.
       </p>
       <dl>
         <Fact name="Ticket">

@@ -99,7 +99,7 @@ it('a restaurant that is added by the wizard takes a test order', async () => {
   expect(ticket?.order.items?.map(({ name }) => name)).toEqual(['TEST, do not cook']);
   await says(dialog, ticket?.providerOrderId ?? 'no ticket');
   await press(dialog, 'Close');
-  await says(page.getByRole('list', { name: 'The last test order' }), 'placed');
+  await says(page.getByRole('list', { name: 'The last test order' }), 'the POS took it');
   await page.getByRole('link', { name: 'Done' }).click();
   await says(page, 'Configuration');
   expect(await page.content()).not.toContain(new URL(url).searchParams.get('token'));

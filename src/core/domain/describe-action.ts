@@ -176,7 +176,12 @@ const ROWS: Readonly<Record<string, Row>> = {
     more: inWords,
   },
   'test contacts': { did: 'sent test messages to the contacts', name: 'send test messages to contacts' },
-  'test order': { did: 'placed a test order', name: 'place a test order', more: inWords },
+  'test order': {
+    did: 'placed a test order',
+    name: 'place a test order',
+    // `placed` is also the name of a state before the POS has the order.
+    more: (done) => (done.after === 'placed' ? 'the POS took it' : inWords(done)),
+  },
   remove: { did: 'removed the location', name: 'remove a location' },
   connect: { did: 'connected the location', name: 'connect a location' },
   'make connect link': { did: 'made a link to connect the location', name: 'make a connect link' },
