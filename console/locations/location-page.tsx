@@ -326,7 +326,7 @@ function OldToken({ location }: { location: ShownLocation }) {
     <div class="problem">
       <p>
         Webhooks arrive with <span title={oldToken.tokenId}>{token ? tokenName(token) : 'a token'}</span>, which is{' '}
-        {oldToken.state}. They are answered with 401 and{' '}
+        {oldToken.state}. They are refused, and{' '}
         {onlyConfigures(locationId) ? 'stored for a day' : <a href={`/console/webhooks${listed}`}>stored for a day</a>}.
       </p>
       {oldToken.state === 'of another integration' ? (

@@ -96,7 +96,7 @@ function ConfirmRevocation({ token, location, onRevoked, onClose }: About & { to
         <dd>{token.lastUsedAt === null ? 'never' : <Ago at={token.lastUsedAt} />}</dd>
       </dl>
       {token.state === 'valid' ? (
-        <p>Within 5 s, webhooks with this token are answered with 401 and stored for a day. This cannot be undone.</p>
+        <p>Within 5 s, webhooks with this token are refused, and stored for a day. This cannot be undone.</p>
       ) : (
         <p>
           The token is not valid now, because the location has another integration. After you revoke it, it also stays

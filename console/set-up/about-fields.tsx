@@ -55,7 +55,7 @@ export function AboutFields({
       <div class="field-row">
         <Text
           id="about-country"
-          hint="Type its name, then choose. For telephone numbers."
+          hint="For telephone numbers. Type its name."
           placeholder="DE"
           {...offering('country', countries)}
         />

@@ -491,7 +491,7 @@ function Remove({ location, onClose }: { location: ShownLocation; onClose: () =>
       {tried.problem === undefined ? (
         <p>
           Its settings, its {tried.value?.tokens ?? ''} tokens and the roles that name it are removed. Its orders and
-          webhooks stay stored. Webhooks that still come are answered with 401. This cannot be undone.
+          webhooks stay stored. Webhooks that still come are refused. This cannot be undone.
         </p>
       ) : (
         <p class="problem">It cannot be removed now: {tried.problem.message}.</p>

@@ -8,7 +8,7 @@ const KINDS: Readonly<Record<string, RegExp>> = {
   'camel case': /(?<![\w/.@-])[a-z]+[A-Z]\w*/,
   'a path of a file': /\b[\w-]+\/[\w./-]*\.(md|tsx?|json|yaml)\b/,
   'a request': /\b(GET|HEAD|POST|PUT|PATCH|DELETE) (https?:|\/)/,
-  'a status of HTTP': /\b(HTTP|answered) [1-5]\d\d\b/,
+  'a status of HTTP': /\b(HTTP|answered|with) [1-5]\d\d\b/,
   'a value that is missing': /\b(undefined|NaN)\b|\[object /,
 };
 /** Names that are written so: brands. */

@@ -50,6 +50,19 @@ const UNDICI_CODES = Object.values(errors).flatMap((each) => {
   return typeof code === 'string' ? [code] : [];
 });
 
+it.each([
+  ['the POS refused the order with 422', 'The POS refused the order.'],
+  [
+    'Square refused the order with 400 INVALID_VALUE (order.ticket_name)',
+    'Square refused the order with invalid value',
+  ],
+  ['HubRise refused the order with 422 unprocessable_entity', 'HubRise refused the order with unprocessable entity.'],
+  ['Deliverect refused the order with 400 for items', 'Deliverect refused the order for items.'],
+])('a refusal says no status of HTTP, which is under its details: %s', (text, words) => {
+  expect(says(text)).toContain(words);
+  expect(explainFailure(text).details).toBe(text);
+});
+
 describe('a failed request to a POS', () => {
   it('that ended without an answer says so, and keeps its code for a technician', () => {
     expect(explainFailure('POST http://10.0.0.7/orders: UND_ERR_SOCKET: no answer')).toEqual({
