@@ -81,12 +81,12 @@ const STATUSES: readonly (readonly [statuses: RegExp, says: string])[] = [
 const statusSays = (status: string): string => STATUSES.find(([each]) => each.test(status))?.[1] ?? 'answered';
 /** After a status of success, the rest of the text says what is wrong. */
 const ANSWERED = /\banswered (?:([3-5]\d\d)(?: with errors)?|2\d\d)\b/g;
-/** As providers say it of an order, with a code or fields after it. */
-const REFUSED = /\b(refused [a-z ]+) with [3-5]\d\d\b( (?!for\b)(?=\w))?/g;
 /** The same of other requests, such as to the ordering platform and to receivers of messages. */
 const IN_BRACKETS = new RegExp(
   `^(?:.*[: ])?(?:its name cannot be resolved|no service listens there|no connection|the receiver could not be reached) \\((${CODE})\\)$`,
 );
+/** What providers say of an order, with a code or fields after the status. */
+const REFUSED = /\b(refused [a-z ]+) with [3-5]\d\d\b( (?!for\b)(?=\w))?/g;
 
 /** Variables of the service's environment that sentences tell people to set. All other codes in a sentence are foreign. */
 const VARIABLE =
