@@ -149,13 +149,13 @@ function batchesOf(
     refused: batchWebhooks({ ...batching, pool: database.pool, writers: 1 }),
   };
 }
+type Batching = Parameters<typeof batchWebhooks>[0];
 
 /** Prepares a connection for each batch writer. Without Postgres nothing is prepared, which only makes the first webhooks slower. */
 async function prepareWriters(pool: Pool): Promise<void> {
   const writers = Array.from({ length: BATCH_WRITERS }, () => withClient(pool, prepareToApply));
   await Promise.allSettled(writers);
 }
-type Batching = Parameters<typeof batchWebhooks>[0];
 
 /** Makes the limits on webhooks that are stored for one location although nothing proves that the POS sent them. */
 function quotasOf({ database, log }: App): Record<'dropped' | 'refused', DropQuota> & { write(): Promise<void> } {
